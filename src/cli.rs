@@ -4,12 +4,12 @@ mod args;
 mod authority;
 mod browse;
 mod bundle;
-mod by_hand;
 mod chosen;
 mod compress;
 mod config;
 mod control;
 mod downloads;
+mod edit;
 pub mod environment;
 mod exchange;
 mod explain;
@@ -19,8 +19,8 @@ mod files;
 mod fsck;
 mod fsck_index;
 mod get;
-mod held;
 mod history;
+mod hold;
 mod import;
 mod index;
 mod info;
@@ -58,7 +58,7 @@ use self::failure::VerbFailure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
-use crate::base::mode::Choice;
+use crate::base::mode::ModeSetting;
 
 /// The standard streams of a verb.
 pub struct Terminal<'a> {
@@ -90,7 +90,7 @@ pub struct ServeOptions {
     /// Where to listen: as typed or configured.
     pub listen: Vec<SocketAddr>,
     /// The mode to start in; `None` for the one at the last stop.
-    pub mode: Option<Choice>,
+    pub mode: Option<ModeSetting>,
     /// Time after the start in which nothing is removed automatically; `None` for the default.
     pub rest: Option<Duration>,
 }

@@ -17,16 +17,14 @@ use wwwoffle_config::schema::Effect;
 use wwwoffle_index::Index;
 use wwwoffle_spool::UserPages;
 
-use crate::base::clock;
 use crate::base::context::BaseContext;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::{Hook, Hooks};
 use crate::base::live::{Applied, Live};
-use crate::base::log;
-use crate::base::mode::{Choice, Mode, ModeSwitch};
-use crate::base::run_directory;
+use crate::base::mode::{Mode, ModeSetting, ModeSwitch};
 use crate::base::statistics::Statistics;
 use crate::base::tasks::Tasks;
+use crate::base::{clock, log, run_directory};
 use crate::fetch::Fetcher;
 use crate::fetch::context::FetchContext;
 use crate::fetch::monitor::Timer;
@@ -40,20 +38,20 @@ use crate::proxy::access::Access;
 use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
 use crate::server::context::ServerContext;
 use crate::server::places::RequestSlots;
-use crate::server::repeat::Repeats;
+use crate::server::repeat::ReplayCache;
 use crate::site::context::{PageLimits, SiteContext};
 use crate::storage::context::StorageContext;
 use crate::storage::lists::describe::Pages;
 use crate::storage::lists::sessions;
 use crate::storage::store::Store;
-use crate::tls::Faces;
+use crate::tls::ServerCertificates;
 use crate::tls::ca::Authority;
 
 /// The port of our own addresses if the daemon listens on no address.
 const DEFAULT_PORT: u16 = 8080;
 
-/// The memory limit of [`Repeats`] is the size of the hot set (entries in memory) divided by this
-/// number.
+/// The memory limit of [`ReplayCache`] is the size of the hot set (entries in memory) divided by
+/// this number.
 const REPEATED: usize = 4;
 
 /// The daemon: the contexts of all layers.
@@ -81,7 +79,7 @@ struct DaemonParts {
     store: Store,
     authority: Authority,
     /// The chosen mode to start in.
-    mode: Choice,
+    mode: ModeSetting,
     /// The addresses to listen on; the first one is used in links.
     listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
@@ -125,6 +123,7 @@ impl Daemon {
         };
         let storage = Arc::new(StorageContext::new(Arc::clone(&base), store, index, statistics));
         let pages = Arc::new(pages(&base, templates)?);
+        let tls = ServerCertificates::new(authority)?;
         let fetcher = Arc::new(Fetcher::new());
         let worker: Arc<dyn QueueWorker> = Arc::<Fetcher>::clone(&fetcher);
         let proxy = Arc::new(ProxyContext {
@@ -132,7 +131,7 @@ impl Daemon {
             net: Arc::clone(&net),
             storage: Arc::clone(&storage),
             pages: Arc::clone(&pages),
-            clients: ClientSecurity { access: Access::new()?, faces: Faces::new(authority)? },
+            clients: ClientSecurity { access: Access::new()?, tls },
             traffic: Traffic::default(),
             confirmations: Confirmations::default(),
             worker,
@@ -161,7 +160,7 @@ impl Daemon {
             proxy: Arc::clone(&proxy),
             site,
             places: RequestSlots::new(base.config().startup.max_connections.get()),
-            repeats: Repeats::new(storage.store.hot_capacity() / REPEATED),
+            replays: ReplayCache::new(storage.store.hot_capacity() / REPEATED),
         });
         let daemon = Arc::new(Self { base, net, storage, proxy, fetch, server });
         daemon.observe();
@@ -186,7 +185,7 @@ impl Daemon {
         self.net.link.observer.set(move |_ways_out| {
             if let Some(fetcher) = fetcher.upgrade() {
                 // Another budget may apply from now on.
-                fetcher.nudge();
+                fetcher.wake();
             }
         });
     }
@@ -219,9 +218,9 @@ impl Daemon {
         }
         let (dns_timeout, connect_timeout) = (options.dns_timeout, options.connect_timeout);
         self.net.upstream.set_limits(UpstreamLimits::of(options), dns_timeout, connect_timeout);
-        self.net.link.nudge();
+        self.net.link.wake();
         // The limit of simultaneous fetches may have risen.
-        self.fetch.fetcher.nudge();
+        self.fetch.fetcher.wake();
         if !applied.options.is_empty() {
             info!(options = %OptionNames(&applied.options), "the configuration has changed");
             self.base.run_hook(Hook::Changed);
@@ -235,7 +234,7 @@ impl Daemon {
 
 fn base(
     live: Live,
-    mode: Choice,
+    mode: ModeSetting,
     listening: Vec<SocketAddr>,
     store: &Store,
 ) -> anyhow::Result<BaseContext> {

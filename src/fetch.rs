@@ -17,7 +17,7 @@ mod budget;
 pub mod context;
 mod follow;
 pub mod gauge;
-pub mod held;
+pub mod hold;
 mod last;
 pub mod monitor;
 mod one;
@@ -32,7 +32,7 @@ mod want;
 mod windows;
 mod work;
 
-use crate::base::shown;
+use crate::base::{clock, shown};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -49,7 +49,6 @@ pub use want::{WantError, WantOutcome, want};
 pub(crate) use want::{put, request};
 pub use work::begin;
 
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch::context::FetchContext;
 use crate::proxy::context::QueueWorker;
@@ -117,13 +116,13 @@ impl Fetcher {
     }
 
     /// Wakes the worker, because something was added or changed.
-    pub fn nudge(&self) {
+    pub fn wake(&self) {
         self.news.notify_one();
     }
 
     /// Whether the worker has a wake-up pending.
     #[cfg(test)]
-    pub(crate) fn is_nudged(&self) -> bool {
+    pub(crate) fn is_woken(&self) -> bool {
         futures_util::FutureExt::now_or_never(self.news.notified()).is_some()
     }
 
@@ -132,7 +131,7 @@ impl Fetcher {
         lock(&self.budget).start_fetch(budget);
         *lock(&self.tally) = Tally::default();
         lock(&self.last).start_fetch(timestamp(clock::now()));
-        self.nudge();
+        self.wake();
     }
 
     /// The progress of the queue since the fetch began, with `left` requests left. The time left is
@@ -156,7 +155,7 @@ impl Fetcher {
     pub fn stop_fetching(&self) {
         // Treats the budget of this fetch as spent.
         lock(&self.budget).start_fetch(Some(0));
-        self.nudge();
+        self.wake();
     }
 
     /// The budget that is spent, if any.
@@ -240,7 +239,7 @@ impl Fetcher {
     /// origin.
     fn step_aside(&self, key: &Key) {
         if lock(&self.schedule).step_aside(key) {
-            self.nudge();
+            self.wake();
         }
     }
 
@@ -251,8 +250,8 @@ impl Fetcher {
 }
 
 impl QueueWorker for Fetcher {
-    fn nudge(&self) {
-        Fetcher::nudge(self);
+    fn wake(&self) {
+        Fetcher::wake(self);
     }
 
     fn is_active(&self, key: &Key) -> bool {
@@ -315,7 +314,7 @@ pub async fn retry(
         let woken = context.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
         count += u64::from(woken.await?);
     }
-    context.fetcher.nudge();
+    context.fetcher.wake();
     Ok(count)
 }
 

@@ -36,7 +36,7 @@ use std::sync::Arc;
 use crate::base::shown;
 use jiff::tz::TimeZone;
 
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 pub use origin::{LocalOrigin, NotAnAddress};
 pub(crate) use templates::view;
 pub use templates::{Language, TemplateFault, Templates};
@@ -84,9 +84,9 @@ impl Shell {
     /// Names the owner of an entry or a queued request, in words for the reader of the page.
     pub(crate) fn for_whom(&self, owner: &str) -> Text {
         match owner {
-            owner if owner == self.reader => say("for you"),
-            "local" => say("for users of this machine"),
-            owner => say("for {owner}").with("owner", shown::text(owner)),
+            owner if owner == self.reader => tr("for you"),
+            "local" => tr("for users of this machine"),
+            owner => tr("for {owner}").with("owner", shown::text(owner)),
         }
     }
 

@@ -7,10 +7,10 @@
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
 //!              └───── resource ── receive ── ask ─┬─ stand_in, if an alias or a block applies
-//!                                                 └─ plan ── act ─┬─ Serve ─── kept, memento
-//!                                                                 ├─ Fetch ─── through ── download
-//!                                                                 ├─ Pass ──── pass
-//!                                                                 └─ Queue ─── missing
+//!                                                 └─ plan ── act ─┬─ Serve ─── serve_copy, memento
+//!                                                                 ├─ Fetch ─── origin_fetch
+//!                                                                 ├─ Pass ──── forward
+//!                                                                 └─ Queue ─── offline
 //! finish: what happens to every response on its way out
 //! ```
 
@@ -29,7 +29,7 @@ pub mod decide;
 pub mod download;
 mod finish;
 mod form_again;
-mod forwards;
+mod forward;
 pub mod freshen;
 pub(crate) mod gateway;
 pub mod http2;
@@ -37,18 +37,18 @@ pub mod intent;
 mod intercept;
 pub mod interims;
 pub mod keep;
-mod kept;
 pub mod last;
 pub(crate) mod like;
 pub mod link_probe;
+mod max_forwards;
 mod memento;
 mod metered;
-mod missing;
 mod modify;
 mod near;
+mod offline;
 pub(crate) mod opener;
+mod origin_fetch;
 mod outcome;
-mod pass;
 mod plan;
 pub mod presence;
 mod protocols;
@@ -59,12 +59,12 @@ pub mod rehearsal;
 pub mod repeat;
 pub mod reply;
 pub mod rules;
+mod serve_copy;
 pub mod site;
 mod small_body;
 mod stand_in;
 pub mod status;
 pub mod target;
-mod through;
 pub mod tickets;
 mod tunnel;
 pub mod unsafe_methods;
@@ -84,8 +84,8 @@ use self::ask::ProxyRequest;
 use self::audience::Audience;
 use self::body::Body;
 use self::finish::{ConnectionFinish, RequestRecord, ResponseFinish};
-use self::forwards::options_response;
 use self::interims::Interims;
+use self::max_forwards::options_response;
 use self::plan::{plan_request, reads};
 use self::presence::Presence;
 use self::receive::{ReceivedRequest, receive};

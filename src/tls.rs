@@ -27,7 +27,7 @@ use self::rejected::Rejections;
 
 /// The certificates that the daemon shows to its clients.
 #[derive(Debug)]
-pub struct Faces {
+pub struct ServerCertificates {
     /// Our certificate authority.
     pub authority: Arc<Authority>,
     /// The certificates for hosts.
@@ -37,7 +37,7 @@ pub struct Faces {
     told: AtomicBool,
 }
 
-impl Faces {
+impl ServerCertificates {
     /// Starts with `authority` and a new key for the certificates of hosts.
     ///
     /// # Errors
@@ -69,13 +69,13 @@ mod tests {
 
     #[test]
     fn invalid_authority_is_reported_once() {
-        let faces = Faces::new(Authority::make("m", clock::now()).unwrap()).unwrap();
+        let served = ServerCertificates::new(Authority::make("m", clock::now()).unwrap()).unwrap();
         for (error, want) in [
             (BadAuthority::Name("a b".to_owned()), false),
             (BadAuthority::NotNow, true),
             (BadAuthority::NotNow, false),
         ] {
-            assert_eq!(faces.is_news(&error), want, "{error}");
+            assert_eq!(served.is_news(&error), want, "{error}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::held::Held;
+use super::hold::Hold;
 use super::progress::Whole;
 use super::runs::RunItem;
 
@@ -79,7 +79,7 @@ pub enum Event {
     /// Some requests are held back, and the stream does not wait for them.
     Held {
         /// The reason.
-        held: Held,
+        held: Hold,
         /// The number of requests.
         count: u64,
     },

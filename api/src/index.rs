@@ -77,7 +77,7 @@ pub struct IndexMarks {
 
 /// A request that was queued when an online session began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexAsked {
+pub struct SessionItem {
     /// The requested URL.
     pub url: String,
     /// When the request was queued.
@@ -87,7 +87,7 @@ pub struct IndexAsked {
 /// The items of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Listed {
+pub enum ListItems {
     /// Entries.
     Entries(Vec<IndexItem>),
     /// Hosts.
@@ -97,7 +97,7 @@ pub enum Listed {
     /// Queued requests, or monitored pages.
     Requests(Vec<EntryItem>),
     /// Requests that were queued when an online session began.
-    Asked(Vec<IndexAsked>),
+    Asked(Vec<SessionItem>),
 }
 
 /// One page of a list.
@@ -105,7 +105,7 @@ pub enum Listed {
 pub struct IndexPage {
     /// The items.
     #[serde(flatten)]
-    pub listed: Listed,
+    pub listed: ListItems,
     /// The value of the argument `after` for the next page; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub next: Option<String>,
@@ -205,7 +205,7 @@ impl From<StoredContent> for IndexContent {
     }
 }
 
-impl From<SessionRequest> for IndexAsked {
+impl From<SessionRequest> for SessionItem {
     fn from(asked: SessionRequest) -> Self {
         Self { url: asked.url, queued: asked.queued }
     }

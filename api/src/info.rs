@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::Parts;
+use super::PageParts;
 
 /// A certificate in words. Its texts have a limited length, and hidden characters in them are made
 /// visible.
@@ -61,7 +61,7 @@ pub struct Field {
     pub value: Option<String>,
 }
 
-/// The response to `GET /api/info`. `Words` is as in [`Parts`].
+/// The response to `GET /api/info`. `Words` is as in [`PageParts`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info<Words = String> {
     /// The canonical URL, without credentials.
@@ -76,7 +76,7 @@ pub struct Info<Words = String> {
     /// The state of the sub-resources; `None` if the URL is not stored, or if its response cannot
     /// have sub-resources.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parts: Option<Parts<Words>>,
+    pub parts: Option<PageParts<Words>>,
 }
 
 /// The compressed file of a stored copy: heads and body.

@@ -1,11 +1,11 @@
 //! The types of the JSON API. The daemon sends them; the command line and the pages read them.
 
-pub mod aim;
 mod config;
 mod event;
 mod exchange;
-mod held;
+pub mod fetch_spec;
 mod history;
+mod hold;
 mod index;
 mod info;
 mod kept;
@@ -29,11 +29,11 @@ pub use config::{
 };
 pub use event::Event;
 pub use exchange::{ImportEvent, ImportRequest};
-pub use held::{BudgetOf, Held};
 pub use history::{History, Version, VersionRequest};
+pub use hold::{BudgetOf, Hold};
 pub use index::{
-    IndexAsked, IndexContent, IndexItem, IndexMarks, IndexPage, Listed, ReindexEvent,
-    ReindexRequest, SearchHit, SearchPage, ShownSnippet,
+    IndexContent, IndexItem, IndexMarks, IndexPage, ListItems, ReindexEvent, ReindexRequest,
+    SearchHit, SearchPage, SessionItem, ShownSnippet,
 };
 pub use info::{BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
 use jiff::Timestamp;
@@ -42,9 +42,9 @@ pub use kept::{
     WrittenUrl,
 };
 pub use listing::{ListKind, UnknownWhat};
-pub use mode::{Choice, Mode, NotAMode};
+pub use mode::{Mode, ModeSetting, NotAMode};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
-pub use parts::{PartCounts, PartItem, PartState, Parts};
+pub use parts::{PageParts, PartCounts, PartItem, PartState};
 pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, Whole};
 pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,

@@ -3,7 +3,7 @@
 
 use wwwoffle_spool::{OutgoingSummary, RequestState, Summary};
 
-use super::{EntryItem, Held};
+use super::{EntryItem, Hold};
 
 /// The schemes that entries may have.
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
@@ -81,7 +81,7 @@ impl From<Summary> for EntryItem {
 impl EntryItem {
     /// A queued request, with the reason that holds it back.
     #[must_use]
-    pub fn of_waiting(waiting: &OutgoingSummary, held: Option<Held>) -> Self {
+    pub fn of_waiting(waiting: &OutgoingSummary, held: Option<Hold>) -> Self {
         let status = match waiting.fetching.state {
             RequestState::Waiting | RequestState::Asking { .. } => None,
             RequestState::Failed { status, .. } => status,

@@ -48,7 +48,7 @@ impl fmt::Display for Mode {
 /// The mode chosen by the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Choice {
+pub enum ModeSetting {
     /// Always [`Mode::Online`].
     #[default]
     Online,
@@ -60,7 +60,7 @@ pub enum Choice {
     Auto,
 }
 
-impl Choice {
+impl ModeSetting {
     /// All choices, in the order of the buttons.
     pub const ALL: [Self; 4] = [Self::Online, Self::Autodial, Self::Offline, Self::Auto];
 
@@ -73,7 +73,7 @@ impl Choice {
         }
     }
 
-    /// The mode of this choice; `None` for [`Choice::Auto`].
+    /// The mode of this choice; `None` for [`ModeSetting::Auto`].
     #[must_use]
     pub const fn mode(self) -> Option<Mode> {
         match self {
@@ -85,7 +85,7 @@ impl Choice {
     }
 }
 
-impl From<Mode> for Choice {
+impl From<Mode> for ModeSetting {
     fn from(mode: Mode) -> Self {
         match mode {
             Mode::Online => Self::Online,
@@ -95,7 +95,7 @@ impl From<Mode> for Choice {
     }
 }
 
-impl fmt::Display for Choice {
+impl fmt::Display for ModeSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -106,7 +106,7 @@ impl fmt::Display for Choice {
 #[error("expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not {0:?}")]
 pub struct NotAMode(String);
 
-impl FromStr for Choice {
+impl FromStr for ModeSetting {
     type Err = NotAMode;
 
     fn from_str(word: &str) -> Result<Self, NotAMode> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// `Words` is the type of the texts for people: the daemon uses a type that its pages can
 /// translate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Parts<Words = String> {
+pub struct PageParts<Words = String> {
     /// Whether all sub-resources are known, and all are stored except those left out by rule.
     pub complete: bool,
     /// The number of sub-resources in each state.
@@ -20,7 +20,7 @@ pub struct Parts<Words = String> {
     pub list: Vec<PartItem<Words>>,
 }
 
-impl<Words> Default for Parts<Words> {
+impl<Words> Default for PageParts<Words> {
     fn default() -> Self {
         Self { complete: false, counts: PartCounts::default(), cut: None, list: Vec::new() }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::runs::{Aim, FailedUrl, Left, LeftOut};
+use super::runs::{FailedUrl, FetchSpec, LeftOut, LeftOutLinks};
 use wwwoffle_spool::RequestKind;
 
 /// A number of responses and their total length.
@@ -100,7 +100,7 @@ pub struct RunPlanRequest {
     pub urls: Vec<String>,
     /// The extent of each fetch.
     #[serde(default)]
-    pub aim: Aim,
+    pub aim: FetchSpec,
 }
 
 /// The response to `POST /api/runs/plan`.
@@ -131,7 +131,7 @@ pub struct RunPlan {
     /// The first thousand URLs that would fail at once.
     pub failed: Vec<FailedUrl>,
     /// The links that would be left out, by reason.
-    pub left_out: BTreeMap<LeftOut, Left>,
+    pub left_out: BTreeMap<LeftOut, LeftOutLinks>,
     /// Whether a limit of time or memory was reached; the rest counts as new.
     pub cut: bool,
 }

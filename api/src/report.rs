@@ -74,7 +74,7 @@ pub struct FetchCounts {
 /// The links left out for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Left {
+pub struct LeftOutLinks {
     /// The number of links; one URL may count more than once.
     pub count: u64,
     /// Examples: URLs of some of the links, or of pages that refer to some of them.
@@ -104,7 +104,7 @@ pub struct Report {
     /// The counts.
     pub counts: FetchCounts,
     /// The links left out, by reason.
-    pub left_out: BTreeMap<LeftOut, Left>,
+    pub left_out: BTreeMap<LeftOut, LeftOutLinks>,
     /// The first thousand URLs that could not be fetched.
     pub failed: Vec<FailedUrl>,
 }

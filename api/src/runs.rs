@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use crate::aim::{Aim, Limits, PartClass};
-pub use crate::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
+pub use crate::fetch_spec::{FetchSpec, Limits, PartClass};
+pub use crate::report::{FailedUrl, FetchCounts, LeftOut, LeftOutLinks, Report};
 
 /// The response to `GET /api/runs`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct RunItem {
     /// The start page.
     pub start: String,
     /// The extent of the fetch.
-    pub aim: Aim,
+    pub aim: FetchSpec,
     /// When the fetch began.
     pub begun: Timestamp,
     /// When the fetch ended; absent while it is in progress.
@@ -44,7 +44,7 @@ pub struct RunRequest {
     pub urls: Vec<String>,
     /// The extent of each fetch.
     #[serde(default)]
-    pub aim: Aim,
+    pub aim: FetchSpec,
     /// Whether the response consists of events until all fetches have ended. Otherwise it is a
     /// [`RunList`], sent at once.
     #[serde(default)]

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wwwoffle_spool::{Priority, RequestKind};
 
-use super::held::Held;
-use crate::{Choice, Mode};
+use super::hold::Hold;
+use crate::{Mode, ModeSetting};
 
 /// The response to `GET /api/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Status {
     pub mode: Mode,
     /// The chosen mode, which may be `auto`.
     #[serde(default)]
-    pub chosen: Choice,
+    pub chosen: ModeSetting,
     /// The state of the link, if `auto` is chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkStatus>,
@@ -142,16 +142,16 @@ pub struct DownloadWaiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeRequest {
     /// The mode to set.
-    pub mode: Choice,
+    pub mode: ModeSetting,
 }
 
 /// The response to `POST /api/mode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeChange {
     /// The new choice.
-    pub mode: Choice,
+    pub mode: ModeSetting,
     /// The previous choice.
-    pub was: Choice,
+    pub was: ModeSetting,
 }
 
 /// The response to `GET /api/queue`.
@@ -205,7 +205,7 @@ pub struct FetchAttempts {
     /// The reason that holds the request back. Absent if the request is not held back, or has
     /// failed permanently.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<Hold>,
     /// The error of the last attempt, if it failed.
     pub error: Option<String>,
 }
@@ -332,7 +332,7 @@ pub struct EntryItem {
     pub owner: Option<String>,
     /// The reason that holds back a queued request; absent if it is not held back, or for an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<Hold>,
 }
 
 /// The body of `POST /api/entries/delete`.

@@ -81,7 +81,7 @@ impl Describe for Plain {
 /// A reader that reports the next entries of the same host as references of every fourth page, and
 /// most of these as sub-resources.
 #[derive(Debug)]
-struct Parts {
+struct LinkingReader {
     hosts: u64,
 }
 
@@ -94,7 +94,7 @@ fn is_part(number: u64, hosts: u64) -> bool {
     !(number / hosts).is_multiple_of(4)
 }
 
-impl Describe for Parts {
+impl Describe for LinkingReader {
     fn describe(&self, entry: &Entry) -> Option<Description> {
         let number = number_of(entry.url());
         let mut told = Description::default();
@@ -123,7 +123,7 @@ fn main() {
     let (spool, _) = Spool::open(&root, &Options::default()).expect("the spool can be opened");
     let describe: Option<Arc<dyn Describe>> = match (words, parts) {
         (true, _) => Some(Arc::new(Plain)),
-        (_, true) => Some(Arc::new(Parts { hosts })),
+        (_, true) => Some(Arc::new(LinkingReader { hosts })),
         _ => None,
     };
     let begun = Instant::now();

@@ -57,7 +57,7 @@ struct Case {
     status: StatusCode,
     answer: Answer,
     fields: HeaderMap,
-    wish: Wish,
+    directives: RequestDirectives,
     request: HeaderMap,
     policy: Policy,
     exchange: ExchangeTimes,
@@ -100,14 +100,14 @@ impl Answer {
 
 /// The values from which the fields of the request are written.
 #[derive(Debug, Default)]
-struct Wish {
+struct RequestDirectives {
     max_age: Option<u16>,
     max_stale: Option<Option<u16>>,
     min_fresh: Option<u16>,
     words: u8,
 }
 
-impl Wish {
+impl RequestDirectives {
     fn no_store(&self) -> bool {
         self.words & 4 != 0
     }
@@ -139,7 +139,7 @@ impl Case {
             if_error: input.maybe(),
         };
         let modified = input.maybe().map(offset);
-        let wish = Wish {
+        let directives = RequestDirectives {
             max_age: input.maybe(),
             max_stale: input.flag().then(|| input.maybe()),
             min_fresh: input.maybe(),
@@ -151,8 +151,8 @@ impl Case {
             status,
             fields: fields_of(&answer, modified, input.byte()),
             answer,
-            request: request_of(&wish),
-            wish,
+            request: request_of(&directives),
+            directives,
             policy: policy(input),
             exchange,
             now: at(i64::from(input.number()) - 100),
@@ -208,18 +208,18 @@ impl Case {
             return;
         };
         let (answer, shared) = (&self.answer, self.policy.shared);
-        let wishes_fresh = self.wish.max_age.is_some_and(|most| age > i64::from(most))
-            || self.wish.min_fresh.is_some_and(|least| lifetime - age < i64::from(least));
+        let requires_fresh = self.directives.max_age.is_some_and(|most| age > i64::from(most))
+            || self.directives.min_fresh.is_some_and(|least| lifetime - age < i64::from(least));
         let is_usable = !self.is_withheld() && !self.is_invalid && !answer.says("no-cache");
         // RFC 9111 §5.4: `Pragma` counts if there is no `Cache-Control`.
-        let is_pragma = self.wish.words & 2 != 0 && !self.request.contains_key(CACHE_CONTROL);
-        let asks_anew = self.wish.words & 1 != 0 || is_pragma || self.wish.no_store();
-        let reload = asks_anew || self.wish.max_age == Some(0);
+        let is_pragma = self.directives.words & 2 != 0 && !self.request.contains_key(CACHE_CONTROL);
+        let asks_anew = self.directives.words & 1 != 0 || is_pragma || self.directives.no_store();
+        let reload = asks_anew || self.directives.max_age == Some(0);
         let is_fresh = lifetime > age && !is_set_back;
-        let is_hit = is_usable && !reload && is_fresh && !wishes_fresh;
-        assert_eq!(verdict.reuse == Reuse::Fresh, is_hit, "{answer:?} {:?}", self.wish);
+        let is_hit = is_usable && !reload && is_fresh && !requires_fresh;
+        assert_eq!(verdict.reuse == Reuse::Fresh, is_hit, "{answer:?} {:?}", self.directives);
         if verdict.reuse == Reuse::StaleTaken {
-            let most = self.wish.max_stale.expect("nobody else takes it");
+            let most = self.directives.max_stale.expect("nobody else takes it");
             assert!(most.is_none_or(|most| age - lifetime <= i64::from(most)));
         }
         if verdict.reuse == Reuse::Refreshing {
@@ -327,23 +327,23 @@ fn fields_of(answer: &Answer, modified: Option<i64>, how: u8) -> HeaderMap {
     fields
 }
 
-fn request_of(wish: &Wish) -> HeaderMap {
+fn request_of(directives: &RequestDirectives) -> HeaderMap {
     let mut said = Vec::new();
-    said.extend(wish.max_age.map(|time| format!("max-age={time}")));
-    said.extend(wish.max_stale.map(|most| {
+    said.extend(directives.max_age.map(|time| format!("max-age={time}")));
+    said.extend(directives.max_stale.map(|most| {
         most.map_or_else(|| "max-stale".to_owned(), |most| format!("max-stale={most}"))
     }));
-    said.extend(wish.min_fresh.map(|least| format!("min-fresh={least}")));
+    said.extend(directives.min_fresh.map(|least| format!("min-fresh={least}")));
     for (bit, word) in
         [(1, "no-cache"), (4, "no-store"), (8, "only-if-cached"), (16, "no-transform")]
     {
-        said.extend((wish.words & bit != 0).then(|| word.to_owned()));
+        said.extend((directives.words & bit != 0).then(|| word.to_owned()));
     }
     let mut fields = HeaderMap::new();
     if !said.is_empty() {
         fields.insert(CACHE_CONTROL, said.join(", ").parse().expect("it is visible"));
     }
-    if wish.words & 2 != 0 && said.is_empty() {
+    if directives.words & 2 != 0 && said.is_empty() {
         fields.insert(PRAGMA, HeaderValue::from_static("no-cache"));
     }
     fields

@@ -5,9 +5,8 @@
 //! files, not HTTP; a [`Describe`] extracts the content of pages.
 //!
 //! ```text
-//! spool ── Watcher ──> work ──> one thread ──> index.sqlite (WAL) <── readers ── lists, search
-//!           places,     bounded   group commit                          a few connections
-//!           uses
+//! spool ── ChangeListener ─> work ─> one thread ──> index.sqlite (WAL) <─ readers ── lists, search
+//!           places, uses   bounded   group commit                        a few connections
 //! ```
 //!
 //! # Invariants
@@ -58,7 +57,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use wwwoffle_spool::{Key, Place, Spool, Timestamp, Watcher};
+use wwwoffle_spool::{ChangeListener, Key, Place, Spool, Timestamp};
 
 pub use check::{CheckReport, check};
 pub use class::{Class, ParseClassError, essence};
@@ -134,10 +133,10 @@ impl Index {
         describe: Option<Arc<dyn Describe>>,
     ) -> Result<Index> {
         let (work, pool) = (Arc::new(WorkQueue::default()), Arc::new(Pool::new(path.clone())));
-        let watcher: Arc<dyn Watcher> = work.clone();
-        // The watcher is registered before anything is read, so that no change is missed. If the
-        // spool has too many watchers, changes are only found by walks.
-        let is_told = spool.watch(watcher);
+        let listener: Arc<dyn ChangeListener> = work.clone();
+        // The listener is registered before anything is read, so that no change is missed. If the
+        // spool has too many listeners, changes are only found by walks.
+        let is_told = spool.watch(listener);
         let (work_too, pool_too, spool) = (Arc::clone(&work), Arc::clone(&pool), spool.clone());
         let worker = Worker {
             spool,

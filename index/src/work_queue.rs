@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use wwwoffle_spool::{Key, Place, Timestamp, Watcher};
+use wwwoffle_spool::{ChangeListener, Key, Place, Timestamp};
 
 use crate::error::Error;
 use crate::sessions::SessionRequest;
@@ -152,7 +152,7 @@ impl Default for WorkQueue {
     }
 }
 
-impl Watcher for WorkQueue {
+impl ChangeListener for WorkQueue {
     fn changed(&self, place: &Place) {
         let mut state = self.lock();
         if state.changes.places.len() < MAX_PLACES {

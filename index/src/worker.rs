@@ -10,15 +10,13 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Key, Place, Spool, Timestamp};
 
-use crate::apply;
-use crate::changed;
 use crate::describe::Describe;
 use crate::error::{Error, Result};
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
 use crate::rebuild::{self, PARTIAL};
 use crate::work_queue::{ReindexScope, Task, WorkQueue};
-use crate::{schema, sessions};
+use crate::{apply, changed, schema, sessions};
 
 /// The number of pages that are read per commit.
 const READ_AT_ONCE: i64 = 32;

@@ -91,6 +91,7 @@ pub use purge::trim::{
     MAX_DAMAGED_AGE, MAX_DAMAGED_BYTES, MAX_PARTIAL_AGE, MAX_PARTIAL_BYTES, MIN_DAMAGED_AGE,
     TrimReport,
 };
+pub use queue::membership::{MAX_CLASS, MAX_MEMBERSHIPS, ParseRunIdError, RunId, RunMembership};
 pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, SetOutcome};
 pub use queue::outgoing::{
     AttemptState, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS,
@@ -99,7 +100,6 @@ pub use queue::outgoing::{
 };
 pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
-pub use queue::wish::{MAX_CLASS, MAX_WISHES, ParseRunIdError, RunId, Wish};
 pub use queue::{
     AddOutcome, FinishOutcome, MAX_QUEUE, ParsePriorityError, Priority, Queue, QueueChange,
     QueueObserver, QueuePosition, RESERVED, share_name,
@@ -115,13 +115,13 @@ pub use tree::removed::{
     BringBackReport, MAX_REMOVED_BYTES, ParseRemovalError, REMOVED_FOR, Removal, RemovalSummary,
 };
 pub use tree::restore::RestoreOutcome;
-pub use tree::seen::{LookupTrace, Watcher};
+pub use tree::seen::{ChangeListener, LookupTrace};
 pub use tree::segments::{
     MAX_SEGMENTS, NewSegment, Partial, PartialList, PartialSummary, SegmentWriter,
 };
 pub use tree::sharing::{MIN_SHARED, SharedBodies, SharingReport};
-pub use tree::shelf::MAX_VARIANTS;
 pub use tree::update::Update;
+pub use tree::variants::MAX_VARIANTS;
 pub use tree::versions::{MAX_VERSIONS, Versions};
 pub use tree::walk::{HostDirectory, KeyDirectory, SpoolWalk, WalkedEntry};
 pub use tree::writer::{NewEntry, ReplaceOutcome, StoredEntry, Tail, Writer};

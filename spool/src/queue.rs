@@ -6,6 +6,7 @@
 pub(crate) mod files;
 mod index;
 mod meant;
+pub(crate) mod membership;
 pub(crate) mod monitor;
 mod order;
 pub(crate) mod outgoing;
@@ -14,7 +15,6 @@ pub(crate) mod schedule;
 pub(crate) mod seal;
 mod share;
 pub(crate) mod spellings;
-pub(crate) mod wish;
 
 use crate::durability::outbox::request_path;
 use std::borrow::Cow;
@@ -30,9 +30,9 @@ use crate::error::{Error, Result};
 use crate::fs::names::names;
 use crate::fs::parallel::lock;
 use crate::fs::parent;
+use crate::queue::membership::RunId;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind};
 use crate::queue::seal::Vault;
-use crate::queue::wish::RunId;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
@@ -204,14 +204,14 @@ impl Queue {
             return Err(Error::spelling_refused(why));
         }
         let priority = order::raised_priority(known.priority, new.summary.priority);
-        if !wish::requests_more(&new.summary, known) && priority == known.priority {
+        if !membership::requests_more(&new.summary, known) && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
         let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
             // The file is unreadable. The fetch detects that and sets it aside.
             return Ok(AddOutcome::Already);
         };
-        wish::merge(&mut known, new);
+        membership::merge(&mut known, new);
         known.summary.priority = priority;
         self.write(&known)?;
         Ok(AddOutcome::Stronger)
@@ -293,7 +293,7 @@ impl Queue {
     }
 
     /// Writes a changed request. Returns false if the request is no longer queued; it is then not
-    /// added again. Wishes and spellings that were added after the request was read are kept.
+    /// added again. Runs and spellings that were added after the request was read are kept.
     ///
     /// # Errors
     ///
@@ -308,10 +308,10 @@ impl Queue {
         if request.summary.priority != known.priority {
             request.to_mut().summary.priority = known.priority;
         }
-        if wish::requests_more(&known, &request.summary)
+        if membership::requests_more(&known, &request.summary)
             && let RequestFile::Valid(now) = self.read(&key)?
         {
-            wish::merge(request.to_mut(), &now);
+            membership::merge(request.to_mut(), &now);
         }
         self.write(&request)?;
         Ok(true)
@@ -363,7 +363,7 @@ impl Queue {
         let is_time = {
             let _changing = lock(&self.tree.outbox.changing);
             let Some(known) = self.summary(&key) else { return Ok(FinishOutcome::Gone) };
-            if wish::requests_more(&known, &seen.summary)
+            if membership::requests_more(&known, &seen.summary)
                 && let RequestFile::Valid(now) = self.read(&key)?
             {
                 return Ok(FinishOutcome::Wanted(now));
@@ -386,15 +386,15 @@ impl Queue {
     ///
     /// If the disk fails or is full; earlier removals stay done.
     pub fn forget_run(&self, run: RunId) -> Result<u64> {
-        let is_of = |request: &OutgoingSummary| request.wishes.iter().any(|wish| wish.run == run);
+        let is_of = |request: &OutgoingSummary| request.runs.iter().any(|member| member.run == run);
         let mut keys = Vec::new();
         self.visit(|request| keys.extend(is_of(request).then(|| request.place.key())));
         let mut count = 0;
         for key in keys {
             let _changing = lock(&self.tree.outbox.changing);
             let RequestFile::Valid(mut request) = self.read(&key)? else { continue };
-            request.summary.wishes.retain(|wish| wish.run != run);
-            if request.summary.wishes.is_empty() && request.summary.kind == RequestKind::Recursive {
+            request.summary.runs.retain(|member| member.run != run);
+            if request.summary.runs.is_empty() && request.summary.kind == RequestKind::Recursive {
                 count += u64::from(self.remove_file(&key)?);
             } else {
                 self.write(&request)?;

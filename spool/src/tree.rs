@@ -3,8 +3,8 @@
 //! Two locks synchronise the threads. `commit` is held while names of entries change, so a thread
 //! that holds it sees the names unchanged. It is held during a sync only where the next change of a
 //! name must wait for that sync: for example, a key gets its first variant, an update file is
-//! removed with its entry ([`shelf`]), an older version is kept ([`versions`]), or a removal can be
-//! undone ([`removed`]). The lock of `pending` is held only for one access to its map.
+//! removed with its entry ([`variants`]), an older version is kept ([`versions`]), or a removal can
+//! be undone ([`removed`]). The lock of `pending` is held only for one access to its map.
 
 pub(crate) mod check_recent;
 pub(crate) mod disk_usage;
@@ -20,8 +20,8 @@ pub(crate) mod seen;
 pub(crate) mod segments;
 pub(crate) mod session;
 pub(crate) mod sharing;
-pub(crate) mod shelf;
 pub(crate) mod update;
+pub(crate) mod variants;
 pub(crate) mod versions;
 pub(crate) mod walk;
 pub(crate) mod writer;
@@ -33,9 +33,9 @@ use jiff::Timestamp;
 
 use self::pending::Pending;
 use self::removed::RemovalLocks;
-use self::seen::Watcher;
+use self::seen::ChangeListener;
 use self::segments::SegmentLocks;
-use self::shelf::{VariantChoice, is_unchanged};
+use self::variants::{VariantChoice, is_unchanged};
 use self::versions::{VersionLimits, Versions};
 use self::walk::SpoolWalk;
 use crate::durability::outbox::Outbox;
@@ -91,7 +91,7 @@ pub(crate) struct Tree {
     pub(crate) removals: RemovalLocks,
     pub(crate) segments: SegmentLocks,
     /// The receivers of changes.
-    pub(crate) watchers: RwLock<Vec<Arc<dyn Watcher>>>,
+    pub(crate) listeners: RwLock<Vec<Arc<dyn ChangeListener>>>,
     pub(crate) pins: PinLock,
 }
 
@@ -146,7 +146,7 @@ impl Tree {
             sharing: Mutex::default(),
             removals: RemovalLocks::default(),
             segments: SegmentLocks::default(),
-            watchers: RwLock::default(),
+            listeners: RwLock::default(),
             pins: PinLock::default(),
         }
     }

@@ -18,19 +18,19 @@ use support::sim::{Fault, SimDisk};
 use support::{open, options, outgoing, place};
 use wwwoffle_spool::{
     AddOutcome, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, Priority, QueueChange,
-    RequestKind, RequestLine, RequestState, RequesterLocation, Result, RunId, Secrets, Spool,
-    Timestamp, Wish,
+    RequestKind, RequestLine, RequestState, RequesterLocation, Result, RunId, RunMembership,
+    Secrets, Spool, Timestamp,
 };
 
 const URL: &str = "http://a/page";
 
-fn wish(run: u64, depth: u16) -> Wish {
-    Wish { run: RunId::from_number(run), depth }
+fn member(run: u64, depth: u16) -> RunMembership {
+    RunMembership { run: RunId::from_number(run), depth }
 }
 
 fn recursive(depth: u16) -> Outgoing {
     let mut request = outgoing(URL, RequestKind::Recursive);
-    request.summary.wishes = vec![wish(7, depth)];
+    request.summary.runs = vec![member(7, depth)];
     request
 }
 
@@ -38,7 +38,7 @@ fn recursive(depth: u16) -> Outgoing {
 fn what_a_recursive_fetch_asks_for_comes_back() {
     let root = tempfile::tempdir().unwrap();
     let mut request = recursive(3);
-    request.summary.wishes.push(wish(8, 0));
+    request.summary.runs.push(member(8, 0));
     request.summary.class = Some("stylesheet".to_owned());
     request.nesting = 2;
     request.summary.renew = true;
@@ -64,11 +64,11 @@ fn what_a_recursive_fetch_asks_for_comes_back() {
 /// Each row has the waiting request, the new one, the outcome of adding it, and the resulting
 /// request. A request is given as a kind, the depths of its runs, and whether it is a sub-resource.
 #[test]
-fn of_several_wishes_the_stronger_one_wins() {
+fn of_several_depths_the_greater_one_wins() {
     use RequestKind::{Monitored, Page, Part, Recursive, Refresh};
     let make = |kind, depths: &[(u64, u16)], is_part| {
         let mut request = outgoing(URL, kind);
-        request.summary.wishes = depths.iter().map(|&(run, depth)| wish(run, depth)).collect();
+        request.summary.runs = depths.iter().map(|&(run, depth)| member(run, depth)).collect();
         request.summary.class = Option::from("image".to_owned()).filter(|_| is_part);
         request
     };
@@ -90,19 +90,19 @@ fn of_several_wishes_the_stronger_one_wins() {
             make(Recursive, &[(1, 2)], false),
             make(Recursive, &[(1, 1)], true),
             AddOutcome::Already,
-            (Recursive, vec![wish(1, 2)], false),
+            (Recursive, vec![member(1, 2)], false),
         ),
         (
             make(Recursive, &[(1, 2)], true),
             make(Recursive, &[(1, 3), (2, 0)], false),
             AddOutcome::Stronger,
-            (Recursive, vec![wish(1, 3), wish(2, 0)], false),
+            (Recursive, vec![member(1, 3), member(2, 0)], false),
         ),
         (
             make(Monitored, &[], false),
             make(Recursive, &[(1, 3)], false),
             AddOutcome::Stronger,
-            (Recursive, vec![wish(1, 3)], false),
+            (Recursive, vec![member(1, 3)], false),
         ),
         (
             make(Part, &[], true),
@@ -120,7 +120,7 @@ fn of_several_wishes_the_stronger_one_wins() {
         assert_eq!(spool.queue().add(&new).unwrap(), added, "row {number}");
         let got = spool.queue().get(&known.summary.place.key()).unwrap().unwrap();
         assert_eq!(
-            (got.summary.kind, got.summary.wishes.clone(), got.summary.class.is_some()),
+            (got.summary.kind, got.summary.runs.clone(), got.summary.class.is_some()),
             want,
             "row {number}"
         );
@@ -130,7 +130,7 @@ fn of_several_wishes_the_stronger_one_wins() {
 }
 
 #[test]
-fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
+fn the_stronger_request_is_sent_as_its_requester_would() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
@@ -141,7 +141,7 @@ fn the_stronger_wish_is_sent_as_whoever_has_it_would() {
     assert_eq!(queue.add(&page).unwrap(), AddOutcome::Stronger);
     let got = queue.get(&page.summary.place.key()).unwrap().unwrap();
     assert_eq!((&got.head, &got.secrets), (&page.head, &page.secrets));
-    assert_eq!(got.summary.wishes, [wish(7, 3)]);
+    assert_eq!(got.summary.runs, [member(7, 3)]);
     // A form is never combined.
     let form = outgoing(URL, RequestKind::Post);
     assert_eq!(queue.add(&form).unwrap(), AddOutcome::Already);
@@ -196,7 +196,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
     failed.summary.fetching.attempts = 1;
     assert!(queue.update(&failed).unwrap());
     let FinishOutcome::Wanted(now) = queue.finish(&seen).unwrap() else { panic!("it is gone") };
-    assert_eq!((now.summary.fetching.attempts, &*now.summary.wishes), (1, &[wish(7, 4)][..]));
+    assert_eq!((now.summary.fetching.attempts, &*now.summary.runs), (1, &[member(7, 4)][..]));
     assert_eq!(queue.finish(&now).unwrap(), FinishOutcome::Gone);
     assert_eq!((queue.len(), queue.get(&seen.summary.place.key()).unwrap()), (0, None));
     assert!(!queue.update(&failed).unwrap());
@@ -213,18 +213,18 @@ fn a_run_that_is_given_up_leaves_what_others_want() {
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
     let mut both = recursive(1);
-    both.summary.wishes.push(wish(8, 1));
+    both.summary.runs.push(member(8, 1));
     queue.add(&both).unwrap();
     let mut only = outgoing("http://a/only", RequestKind::Recursive);
-    only.summary.wishes = vec![wish(7, 0)];
+    only.summary.runs = vec![member(7, 0)];
     queue.add_next(&only).unwrap();
     let mut page = outgoing("http://a/person", RequestKind::Page);
-    page.summary.wishes = vec![wish(7, 0)];
+    page.summary.runs = vec![member(7, 0)];
     queue.add(&page).unwrap();
     assert_eq!(queue.forget_run(RunId::from_number(7)).unwrap(), 1);
-    let wishes: Vec<_> = queue.list().into_iter().map(|request| request.wishes).collect();
+    let members: Vec<_> = queue.list().into_iter().map(|request| request.runs).collect();
     assert_eq!(queue.len(), 2);
-    assert!(wishes.contains(&vec![wish(8, 1)]) && wishes.contains(&vec![]));
+    assert!(members.contains(&vec![member(8, 1)]) && members.contains(&vec![]));
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn check(disk: &SimDisk, what: &str) {
 }
 
 #[test]
-fn the_time_of_a_wish_for_a_newer_answer_counts() {
+fn the_time_of_a_request_for_a_newer_answer_counts() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     spool.queue().add(&recursive(1)).unwrap();
@@ -349,8 +349,8 @@ fn the_fullest_request_is_read_again_with_all_spellings() {
         request.summary.asked_from = RequesterLocation::Here;
         request.summary.priority = Priority::First;
         request.summary.page = Some("%".repeat(wwwoffle_spool::MAX_URL));
-        request.summary.wishes =
-            (1..=8).map(|run| Wish { run: RunId::from_number(run), depth: 9 }).collect();
+        request.summary.runs =
+            (1..=8).map(|run| RunMembership { run: RunId::from_number(run), depth: 9 }).collect();
         request.summary.class = Some("a".repeat(wwwoffle_spool::MAX_CLASS));
         request.summary.renew = true;
         request.summary.fetching.attempts = 9;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use support::{bytes, entry, files, head, open, place, store, store_at};
 use wwwoffle_spool::{
-    Durability, Entries, Key, LookupTrace, Place, Spool, Timestamp, Update, Watcher,
+    ChangeListener, Durability, Entries, Key, LookupTrace, Place, Spool, Timestamp, Update,
 };
 
 const URL: &str = "http://h.example/";
@@ -41,28 +41,28 @@ fn what_others_change_is_seen() {
     let (spool, at) = (open(root, Durability::None), place(URL));
 
     let (entries, nothing) = seen(&spool, &at);
-    assert!(entries.found.is_empty() && spool.is_as_seen(&nothing));
+    assert!(entries.found.is_empty() && spool.is_current(&nothing));
     store(&spool, URL, b"one").unwrap();
-    assert!(!spool.is_as_seen(&nothing));
+    assert!(!spool.is_current(&nothing));
 
     let (entries, one) = seen(&spool, &at);
     assert_eq!(entries.found.len(), 1);
-    assert!(spool.is_as_seen(&one));
+    assert!(spool.is_current(&one));
     let path = only(root);
     // The file is replaced by another file with the same bytes.
     let bytes_of_it = std::fs::read(&path).unwrap();
     std::fs::write(root.join("copy"), &bytes_of_it).unwrap();
     std::fs::rename(root.join("copy"), &path).unwrap();
-    assert!(!spool.is_as_seen(&one));
+    assert!(!spool.is_current(&one));
 
     let (_, again) = seen(&spool, &at);
     // The file is overwritten in place.
     std::fs::write(&path, &bytes_of_it).unwrap();
-    assert!(!spool.is_as_seen(&again));
+    assert!(!spool.is_current(&again));
 
     let (_, again) = seen(&spool, &at);
     std::fs::remove_file(&path).unwrap();
-    assert!(!spool.is_as_seen(&again));
+    assert!(!spool.is_current(&again));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn changed_update_file_invalidates_a_lookup() {
     // The update of a large entry is in a separate file.
     let update = Update::Invalid { since: Timestamp::UNIX_EPOCH };
     spool.update(&entries.found[0], &update).unwrap().unwrap();
-    assert!(!spool.is_as_seen(&large));
+    assert!(!spool.is_current(&large));
     let (entries, _) = seen(&spool, &at);
     assert!(entries.found[0].invalid_since().is_some());
 
@@ -85,16 +85,16 @@ fn changed_update_file_invalidates_a_lookup() {
     assert_eq!(entries.found.len(), 2);
     let english = at.clone().with_variant("accept-language: en");
     store_at(&spool, &english, b"en").unwrap();
-    assert!(!spool.is_as_seen(&two));
+    assert!(!spool.is_current(&two));
     let (_, three) = seen(&spool, &at);
     assert!(spool.remove_variant(&german).unwrap());
-    assert!(!spool.is_as_seen(&three));
+    assert!(!spool.is_current(&three));
 }
 
 #[derive(Debug, Default)]
 struct ChangedKeys(Mutex<Vec<Key>>);
 
-impl Watcher for ChangedKeys {
+impl ChangeListener for ChangedKeys {
     fn changed(&self, place: &Place) {
         self.0.lock().unwrap().push(place.key());
     }
@@ -107,9 +107,9 @@ fn what_the_program_changes_is_told() {
             let directory = tempfile::tempdir().unwrap();
             let (spool, at) = (open(directory.path(), durability), place(URL));
             let changed_keys = Arc::new(ChangedKeys::default());
-            assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn Watcher>));
+            assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn ChangeListener>));
             let other = Arc::new(ChangedKeys::default());
-            assert!(spool.watch(Arc::clone(&other) as Arc<dyn Watcher>));
+            assert!(spool.watch(Arc::clone(&other) as Arc<dyn ChangeListener>));
             let expect = |what: &str| {
                 let keys = std::mem::take(&mut *changed_keys.0.lock().unwrap());
                 assert!(keys.contains(&at.key()), "{what} {durability:?} {length}");
@@ -148,7 +148,7 @@ fn setting_a_damaged_one_aside_while_looking_is_told() {
     let (spool, at) = (open(directory.path(), Durability::None), place(URL));
     store(&spool, URL, b"one").unwrap();
     let changed_keys = Arc::new(ChangedKeys::default());
-    assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn Watcher>));
+    assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn ChangeListener>));
     let path = only(directory.path());
     std::fs::write(&path, b"no entry").unwrap();
     let (entries, seen) = spool.entries_seen(&at).unwrap();

@@ -6,7 +6,7 @@ use std::error::Error;
 ///
 /// ```
 /// # use wwwoffle::base::error_chain::error_chain;
-/// let error = "rubbish".parse::<wwwoffle::base::mode::Choice>().unwrap_err();
+/// let error = "rubbish".parse::<wwwoffle::base::mode::ModeSetting>().unwrap_err();
 /// assert_eq!(error_chain(&error), error.to_string());
 /// ```
 #[must_use]

@@ -1,13 +1,13 @@
 //! Online, offline or autodial: the main switch of the program.
 //!
-//! The user chooses one of these modes, or [`Choice::Auto`]. With `Auto`, [`crate::net::link`]
+//! The user chooses one of these modes, or [`ModeSetting::Auto`]. With `Auto`, [`crate::net::link`]
 //! decides between online and offline. Requests only see the resulting mode.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use tokio::sync::watch;
-pub use wwwoffle_api::{Choice, Mode, NotAMode};
+pub use wwwoffle_api::{Mode, ModeSetting, NotAMode};
 
 use crate::base::clock;
 use crate::base::observer::Observer;
@@ -18,7 +18,7 @@ const MAX_PORTAL_HOSTS: usize = 4;
 /// The mode in force, which can be watched for changes.
 #[derive(Clone, Debug)]
 pub struct ModeSwitch {
-    chosen: watch::Sender<Choice>,
+    chosen: watch::Sender<ModeSetting>,
     mode: watch::Sender<Mode>,
     shared: Arc<Mutex<ModeState>>,
     /// Notified whenever the mode was set, with the previous mode.
@@ -35,10 +35,10 @@ struct ModeState {
 }
 
 impl ModeSwitch {
-    /// Creates a switch with `choice` chosen. With [`Choice::Auto`], the link must be checked
+    /// Creates a switch with `choice` chosen. With [`ModeSetting::Auto`], the link must be checked
     /// before any request goes out.
     #[must_use]
-    pub fn new(choice: impl Into<Choice>) -> Self {
+    pub fn new(choice: impl Into<ModeSetting>) -> Self {
         let choice = choice.into();
         let mode = choice.mode().unwrap_or(Mode::Offline);
         let shared = ModeState { dials_since: clock::now(), portal: Vec::new() };
@@ -58,15 +58,15 @@ impl ModeSwitch {
 
     /// The current choice.
     #[must_use]
-    pub fn chosen(&self) -> Choice {
+    pub fn chosen(&self) -> ModeSetting {
         *self.chosen.borrow()
     }
 
     /// Sets the choice, and returns the previous choice and mode. Each call notifies the watchers
     /// of the choice. The watchers of the mode are notified only if the mode changes. With
-    /// [`Choice::Auto`], the mode stays until the link is checked, except that autodial becomes
-    /// online.
-    pub fn set(&self, choice: impl Into<Choice>) -> (Choice, Mode) {
+    /// [`ModeSetting::Auto`], the mode stays until the link is checked, except that autodial
+    /// becomes online.
+    pub fn set(&self, choice: impl Into<ModeSetting>) -> (ModeSetting, Mode) {
         let choice = choice.into();
         let mut shared = self.shared();
         shared.portal.clear();
@@ -83,12 +83,12 @@ impl ModeSwitch {
     }
 
     /// Sets the mode according to the state of the link, and returns the previous mode. If the
-    /// choice is not [`Choice::Auto`], changes nothing and returns `None`. The hosts of a captive
-    /// `portal` stay reachable while offline.
+    /// choice is not [`ModeSetting::Auto`], changes nothing and returns `None`. The hosts of a
+    /// captive `portal` stay reachable while offline.
     #[expect(clippy::must_use_candidate, reason = "it is called to change the mode")]
     pub fn apply_link_state(&self, mode: Mode, portal: &[String]) -> Option<Mode> {
         let mut shared = self.shared();
-        if self.chosen() != Choice::Auto {
+        if self.chosen() != ModeSetting::Auto {
             return None;
         }
         shared.portal = portal.iter().take(MAX_PORTAL_HOSTS).cloned().collect();
@@ -103,7 +103,7 @@ impl ModeSwitch {
     #[must_use]
     pub fn allows(&self, host: &str) -> bool {
         self.now() == Mode::Offline
-            && self.chosen() == Choice::Auto
+            && self.chosen() == ModeSetting::Auto
             && self.shared().portal.iter().any(|portal| portal == host)
     }
 
@@ -140,7 +140,7 @@ impl ModeSwitch {
 
     /// Watches the choice from now on.
     #[must_use]
-    pub fn watch_choice(&self) -> watch::Receiver<Choice> {
+    pub fn watch_choice(&self) -> watch::Receiver<ModeSetting> {
         self.chosen.subscribe()
     }
 }
@@ -151,11 +151,11 @@ mod tests {
 
     #[test]
     fn words_name_modes_both_ways() {
-        for choice in Choice::ALL {
+        for choice in ModeSetting::ALL {
             assert_eq!(choice.as_str().parse(), Ok(choice));
-            assert_eq!(choice.mode().map_or(Choice::Auto, Choice::from), choice);
+            assert_eq!(choice.mode().map_or(ModeSetting::Auto, ModeSetting::from), choice);
         }
-        let error = "Online ".parse::<Choice>().unwrap_err();
+        let error = "Online ".parse::<ModeSetting>().unwrap_err();
         assert_eq!(
             error.to_string(),
             "expected the mode \"online\", \"offline\", \"autodial\" or \"auto\", not \"Online \""
@@ -166,9 +166,9 @@ mod tests {
     fn setting_tells_what_was_and_wakes_only_on_change() {
         let switch = ModeSwitch::new(Mode::Online);
         let mut seen = switch.watch();
-        assert_eq!(switch.set(Mode::Online), (Choice::Online, Mode::Online));
+        assert_eq!(switch.set(Mode::Online), (ModeSetting::Online, Mode::Online));
         assert!(!seen.has_changed().unwrap());
-        assert_eq!(switch.set(Mode::Offline), (Choice::Online, Mode::Online));
+        assert_eq!(switch.set(Mode::Offline), (ModeSetting::Online, Mode::Online));
         assert!(seen.has_changed().unwrap());
         assert_eq!(*seen.borrow_and_update(), Mode::Offline);
         assert_eq!(switch.now(), Mode::Offline);
@@ -184,7 +184,7 @@ mod tests {
             let switch = ModeSwitch::new(before);
             assert_eq!(switch.apply_link_state(Mode::Offline, &["p".to_owned()]), None);
             assert_eq!(switch.now(), before);
-            assert_eq!(switch.set(Choice::Auto), (before.into(), before));
+            assert_eq!(switch.set(ModeSetting::Auto), (before.into(), before));
             assert_eq!(switch.now(), then);
             assert!(!switch.allows("p"));
             assert_eq!(switch.apply_link_state(Mode::Offline, &["p".to_owned()]), Some(then));
@@ -195,10 +195,10 @@ mod tests {
             );
             assert!(!switch.allows("p"), "online nothing is special");
             switch.apply_link_state(Mode::Offline, &["p".to_owned()]);
-            assert_eq!(switch.set(Mode::Offline), (Choice::Auto, Mode::Offline));
+            assert_eq!(switch.set(Mode::Offline), (ModeSetting::Auto, Mode::Offline));
             assert!(!switch.allows("p"), "offline was chosen");
         }
-        assert_eq!(ModeSwitch::new(Choice::Auto).now(), Mode::Offline);
+        assert_eq!(ModeSwitch::new(ModeSetting::Auto).now(), Mode::Offline);
     }
 
     #[test]

@@ -9,7 +9,7 @@
 //! - `` `word` ``, a word that is typed or read by machines.
 //!
 //! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`; Rust code calls
-//! [`say`] and [`count`]. A test finds these calls and checks the catalogues against them.
+//! [`tr`] and [`count`]. A test finds these calls and checks the catalogues against them.
 
 mod built_in;
 mod catalogue;
@@ -81,9 +81,9 @@ impl From<Text> for TextValue {
     }
 }
 
-/// A text, from its English original.
+/// A text to be translated, from its English original.
 #[must_use]
-pub const fn say(english: &'static str) -> Text {
+pub const fn tr(english: &'static str) -> Text {
     Text { english, count: None, values: Vec::new() }
 }
 
@@ -99,12 +99,12 @@ pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text 
 #[must_use]
 pub fn row(facts: impl IntoIterator<Item = TextValue>) -> Text {
     let both = |first: TextValue, next: TextValue| {
-        TextValue::Text(say("{first}, {next}").with("first", first).with("next", next))
+        TextValue::Text(tr("{first}, {next}").with("first", first).with("next", next))
     };
     match facts.into_iter().reduce(both) {
         Some(TextValue::Text(text)) => text,
-        Some(fact) => say("{fact}").with("fact", fact),
-        None => say(""),
+        Some(fact) => tr("{fact}").with("fact", fact),
+        None => tr(""),
     }
 }
 
@@ -198,7 +198,7 @@ impl Serialize for Text {
 impl<'de> Deserialize<'de> for Text {
     /// A text from another program is English and stays unchanged.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|told| say("{fact}").with("fact", told))
+        String::deserialize(deserializer).map(|told| tr("{fact}").with("fact", told))
     }
 }
 

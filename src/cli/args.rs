@@ -24,7 +24,7 @@ pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
 pub(crate) use self::monitor::{MonitorVerb, When};
 pub(crate) use self::purge::Purge;
 use crate::base::exit::ExitStatus;
-use crate::base::mode::Choice;
+use crate::base::mode::ModeSetting;
 use crate::base::owner::Owner;
 use crate::storage::versions::at::At;
 
@@ -343,7 +343,7 @@ pub(crate) struct Serve {
     pub(crate) listen: Vec<SocketAddr>,
     /// The mode to start in, instead of the one at the last stop: online, offline, autodial, auto.
     #[arg(long, value_name = "MODE")]
-    pub(crate) mode: Option<Choice>,
+    pub(crate) mode: Option<ModeSetting>,
     /// For tests: the number of seconds after the start in which nothing is removed automatically.
     #[arg(long, value_name = "SECONDS", hide = true)]
     pub(crate) rest: Option<u64>,

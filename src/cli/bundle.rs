@@ -19,11 +19,9 @@ use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use super::{ServeOptions, Terminal};
-use crate::base::clock;
 use crate::base::exit::ExitStatus;
-use crate::base::mode::Choice;
-use crate::base::shown;
-use crate::base::small_file;
+use crate::base::mode::ModeSetting;
+use crate::base::{clock, shown, small_file};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{FetchRequest, Flushed};
 
@@ -125,7 +123,8 @@ fn bundle_spool_path(file: &Path) -> PathBuf {
 }
 
 fn start(settings: &Settings<'_>) -> Result<OwnDaemon, VerbFailure> {
-    let typed = Serve { spool: None, listen: Vec::new(), mode: Some(Choice::Online), rest: None };
+    let typed =
+        Serve { spool: None, listen: Vec::new(), mode: Some(ModeSetting::Online), rest: None };
     let mut options: ServeOptions = settings.serve_options(typed)?;
     options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     OwnDaemon::start(options).map(|(own, _)| own)

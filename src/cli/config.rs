@@ -14,9 +14,8 @@ use super::failure::VerbFailure;
 use super::files::print_json;
 use super::settings::config_failure;
 use super::{Settings, Terminal};
-use crate::base::clock;
 use crate::base::exit::ExitStatus;
-use crate::base::shown;
+use crate::base::{clock, shown};
 use crate::site::configuration::call::config_error;
 use wwwoffle_api::{
     ConfigChange, ConfigEdit, ConfigError, ConfigOption, ConfigState, ConfigUndo, ConfigVersions,

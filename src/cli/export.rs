@@ -15,9 +15,8 @@ use super::failure::VerbFailure;
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
-use crate::base::clock;
 use crate::base::exit::ExitStatus;
-use crate::base::shown;
+use crate::base::{clock, shown};
 use crate::site::entries::exchange::title;
 use crate::storage::store::timestamp;
 

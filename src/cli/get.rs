@@ -14,11 +14,10 @@ use super::progress::report;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
 use crate::base::exit::ExitStatus;
-use crate::base::shown;
-use crate::base::small_file;
+use crate::base::{shown, small_file};
 use wwwoffle_api::GetRequest;
 use wwwoffle_api::plan::RunPlanRequest;
-use wwwoffle_api::runs::{Aim, RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use wwwoffle_api::runs::{FetchSpec, RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
@@ -63,18 +62,18 @@ pub(super) fn run(
 
 /// Returns the aim of a recursive fetch. `None` if neither a depth nor a class of sub-resources was
 /// typed.
-fn aim(typed: &GetArgs) -> Option<Aim> {
+fn aim(typed: &GetArgs) -> Option<FetchSpec> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
     if typed.depth.is_none() && parts.is_empty() {
         return None;
     }
-    let mut aim = Aim {
+    let mut aim = FetchSpec {
         depth: typed.depth.unwrap_or_default(),
         scope: typed.reach.within.clone(),
         parts,
         force: typed.refresh,
         robots: typed.reach.no_robots.then_some(false),
-        ..Aim::default()
+        ..FetchSpec::default()
     };
     if let Some(pages) = typed.reach.pages {
         aim.limits.pages = pages;

@@ -19,17 +19,16 @@ use super::files::{print_json, reader, spool_failed};
 use super::list::print;
 use super::offline;
 use super::settings::Settings;
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
-use crate::base::shown;
+use crate::base::{clock, shown};
 use crate::storage::lists::describe::Pages;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::sessions;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
-    IndexItem, IndexPage, Listed, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
+    IndexItem, IndexPage, ListItems, ReindexEvent, ReindexRequest, SearchHit, SearchPage,
 };
 
 /// Entries requested at once.
@@ -172,22 +171,22 @@ pub(super) fn list(
 }
 
 /// Prints the items of a page, and returns their number.
-fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, VerbFailure> {
+fn print_page(listed: ListItems, json: bool, out: &mut dyn Write) -> Result<u64, VerbFailure> {
     let mut count = 0;
     match listed {
-        Listed::Entries(entries) => {
+        ListItems::Entries(entries) => {
             for entry in entries {
                 count += 1;
                 print_entry(&entry, json, out)?;
             }
         }
-        Listed::Requests(requests) => {
+        ListItems::Requests(requests) => {
             for request in requests {
                 count += 1;
                 print(&request, json, out)?;
             }
         }
-        Listed::Hosts(hosts) => {
+        ListItems::Hosts(hosts) => {
             for host in hosts {
                 count += 1;
                 let name = format!("{}://{}", host.scheme, host.host);
@@ -195,14 +194,14 @@ fn print_page(listed: Listed, json: bool, out: &mut dyn Write) -> Result<u64, Ve
                 if json { print_json(&host, out)? } else { print_counts(&name, counts, out)? }
             }
         }
-        Listed::Sites(sites) => {
+        ListItems::Sites(sites) => {
             for site in sites {
                 count += 1;
                 let counts = (site.entries, site.bytes);
                 if json { print_json(&site, out)? } else { print_counts(&site.site, counts, out)? }
             }
         }
-        Listed::Asked(asked) => {
+        ListItems::Asked(asked) => {
             for request in asked {
                 count += 1;
                 if json {

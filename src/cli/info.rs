@@ -15,7 +15,7 @@ use crate::base::text::Text;
 use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
 use wwwoffle_api::{
-    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PartItem, PartState, Parts,
+    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PageParts, PartItem, PartState,
 };
 
 /// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
@@ -117,7 +117,7 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn print_parts(parts: &Parts<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let counts = parts.counts;
     let told = [
         (counts.kept, PartState::Kept),

@@ -1,6 +1,6 @@
 //! Shows events of the API as they arrive.
 
-use super::held::held_in_words;
+use super::hold::held_in_words;
 use std::{
     collections::HashMap,
     fmt::Write as _,

@@ -5,7 +5,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::args::QueueArgs;
 use super::control::Control;
 use super::failure::VerbFailure;
-use super::held::held_in_words;
+use super::hold::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, files};
 use crate::base::exit::ExitStatus;

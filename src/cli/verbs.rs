@@ -18,7 +18,7 @@ use super::failure::VerbFailure;
 use super::progress::ProgressDisplay;
 use super::settings::Settings;
 use super::{
-    Terminal, authority, browse, bundle, by_hand, compress, config, downloads, exchange, explain,
+    Terminal, authority, browse, bundle, compress, config, downloads, edit, exchange, explain,
     export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan, purge,
     queue, url,
 };
@@ -28,7 +28,7 @@ use crate::site::fetches::progress;
 use crate::storage::edit::compress::StoredForm;
 use wwwoffle_api::plan::QueuePlan;
 use wwwoffle_api::{
-    Choice, DaemonProcess, FetchRequest, ModeChange, ModeRequest, Started, Status, Stopping,
+    DaemonProcess, FetchRequest, ModeChange, ModeRequest, ModeSetting, Started, Status, Stopping,
 };
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
@@ -45,10 +45,10 @@ pub(crate) fn run(
 ) -> Result<ExitStatus, VerbFailure> {
     match verb {
         Verb::Serve(_) => Ok(ExitStatus::Usage),
-        Verb::Online => mode(&settings.control()?, Choice::Online, terminal),
-        Verb::Offline => mode(&settings.control()?, Choice::Offline, terminal),
-        Verb::Autodial => mode(&settings.control()?, Choice::Autodial, terminal),
-        Verb::Auto => mode(&settings.control()?, Choice::Auto, terminal),
+        Verb::Online => mode(&settings.control()?, ModeSetting::Online, terminal),
+        Verb::Offline => mode(&settings.control()?, ModeSetting::Offline, terminal),
+        Verb::Autodial => mode(&settings.control()?, ModeSetting::Autodial, terminal),
+        Verb::Auto => mode(&settings.control()?, ModeSetting::Auto, terminal),
         Verb::Fetch(Fetch { bundle: Some(file), json, .. }) => {
             bundle::fetch(&file, json, settings, terminal)
         }
@@ -58,7 +58,7 @@ pub(crate) fn run(
         Verb::Downloads { json, end } => downloads::run(json, end, settings, terminal),
         Verb::Status { json } => status(&settings.control()?, json, terminal),
         Verb::Queue(typed) => queue::run(typed, settings, terminal),
-        Verb::Rm { owner, urls } => by_hand::remove(&owner, urls, settings, terminal),
+        Verb::Rm { owner, urls } => edit::remove(&owner, urls, settings, terminal),
         Verb::Config { verb: ConfigVerb::Explain { url } } => {
             explain::run(&url, settings, terminal)
         }
@@ -83,8 +83,8 @@ pub(crate) fn run(
         Verb::Index(IndexVerb::Search(typed)) => index::search(&typed, settings, terminal),
         Verb::Index(IndexVerb::Reindex { changed }) => index::reindex(changed, settings, terminal),
         Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, settings, terminal),
-        Verb::Kept(KeptVerb::Mv(typed)) => by_hand::rename(typed, settings, terminal),
-        Verb::Kept(KeptVerb::Write(typed)) => by_hand::write(&typed, settings, terminal),
+        Verb::Kept(KeptVerb::Mv(typed)) => edit::rename(typed, settings, terminal),
+        Verb::Kept(KeptVerb::Write(typed)) => edit::write(&typed, settings, terminal),
         Verb::Kept(KeptVerb::Gzip(typed)) => {
             compress::run(typed, StoredForm::Compressed, settings, terminal)
         }
@@ -101,7 +101,7 @@ pub(crate) fn run(
 
 fn mode(
     control: &Control,
-    mode: Choice,
+    mode: ModeSetting,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;

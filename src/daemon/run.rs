@@ -16,27 +16,21 @@ use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
 use super::tending;
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
-use crate::base::mode::Choice;
-use crate::base::reload;
-use crate::base::run_directory;
+use crate::base::mode::ModeSetting;
+use crate::base::{clock, reload, run_directory};
 use crate::daemon::{Daemon, DaemonParts};
-use crate::fetch;
-use crate::fetch::monitor;
+use crate::fetch::{self, monitor};
 use crate::net::link::{self, Probe};
 use crate::proxy::access::names;
 use crate::proxy::link_probe;
 use crate::server::control::{self, ControlSocket};
 use crate::server::listener::{self, OpenFiles};
 use crate::storage::context::StorageContext;
-use crate::storage::lists;
-use crate::storage::purge;
-use crate::storage::spool_options;
-use crate::storage::statistics;
 use crate::storage::store::{OPEN_FILE, Store};
+use crate::storage::{lists, purge, spool_options, statistics};
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
@@ -65,7 +59,7 @@ pub struct Start {
     /// The addresses to listen on; the first one is used in links.
     pub listen: Vec<SocketAddr>,
     /// The mode to start in; `None` for the mode of the last run.
-    pub mode: Option<Choice>,
+    pub mode: Option<ModeSetting>,
     /// The time before the first automatic purge; `None` for [`purge::REST`].
     pub rest: Option<Duration>,
 }
@@ -122,7 +116,7 @@ fn switch_user(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
     identity.assume().map_err(bad)
 }
 
-fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), StartFailure> {
+fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSetting), StartFailure> {
     let config = live.config();
     let startup = &config.startup;
     let options = spool_options::of(startup, versions(live));
@@ -152,7 +146,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, Choice), S
         warn!(%damage, "the remembered mode was set aside");
     }
     let saved = state.mode().filter(|_| !is_read_only);
-    let default = if is_read_only { Choice::Offline } else { Choice::default() };
+    let default = if is_read_only { ModeSetting::Offline } else { ModeSetting::default() };
     let mode = saved.and_then(|word| word.parse().ok()).unwrap_or(default);
     let store = Store::new(spool);
     let hot_set = usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX);
@@ -192,7 +186,7 @@ async fn serve(
     start: Start,
     (sockets, files): (Vec<Socket>, OpenFiles),
     store: Store,
-    mode: Choice,
+    mode: ModeSetting,
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
     let Start { live, spool, .. } = start;

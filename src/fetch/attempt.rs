@@ -10,7 +10,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{HeaderMap, Request, StatusCode};
 use tracing::debug;
 use wwwoffle_config::{SizeLimit, UrlParts};
-use wwwoffle_spool::{Outgoing, RequestKind, Secrets, Wish};
+use wwwoffle_spool::{Outgoing, RequestKind, RunMembership, Secrets};
 use wwwoffle_url::CanonicalUrl;
 
 use super::browser::{self, VisitOutcome};
@@ -33,7 +33,7 @@ use crate::proxy::keep::StorageRules;
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, determine_ruling, parent};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, verdict};
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::head;
 use wwwoffle_http::retry_after::retry_after;
 
@@ -102,7 +102,7 @@ pub(super) struct Foreseen {
     /// The download that runs if the stored copy does not answer the request.
     pub(super) job: DownloadJob,
     /// The stored copy, if any.
-    pub(super) kept: Option<Arc<Kept>>,
+    pub(super) kept: Option<Arc<StoredCopy>>,
     /// How the stored copy arrived. `None` if it does not answer the request.
     pub(super) how: Option<UrlOutcome>,
 }
@@ -130,7 +130,7 @@ pub(super) async fn gather_facts(
 pub(super) fn known<'a>(
     request: &'a Parts,
     places: &'a Places,
-    kept: &'a Arc<Kept>,
+    kept: &'a Arc<StoredCopy>,
 ) -> Answered<'a> {
     let (status, fields, known) = (kept.status, &kept.fields, Some(Arc::clone(kept)));
     Answered { request, places, status, fields, known }
@@ -166,17 +166,22 @@ async fn finish_stored(
 /// request. This rule does not apply to requests with secrets, to copies that vary, and to
 /// responses other than 2xx, because redirects are followed for each request. A fresh copy answers
 /// requests of runs and for sub-resources, unless they demand revalidation.
-fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Option<UrlOutcome> {
+fn is_answered(
+    context: &FetchContext,
+    outgoing: &Outgoing,
+    kept: &StoredCopy,
+) -> Option<UrlOutcome> {
     if outgoing.summary.kind == RequestKind::Post {
         return None;
     }
-    if !outgoing.summary.wishes.is_empty() {
-        let begun = |wish: &Wish| context.fetcher.runs().with_run(wish.run, |run| run.begun);
+    if !outgoing.summary.runs.is_empty() {
+        let begun =
+            |member: &RunMembership| context.fetcher.runs().with_run(member.run, |run| run.begun);
         if outgoing
             .summary
-            .wishes
+            .runs
             .iter()
-            .any(|wish| begun(wish).is_some_and(|begun| kept.entry.checked() >= begun))
+            .any(|member| begun(member).is_some_and(|begun| kept.entry.checked() >= begun))
         {
             return Some(UrlOutcome::Fetched);
         }
@@ -190,12 +195,12 @@ fn is_answered(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> Opti
         return Some(UrlOutcome::Fetched);
     }
     let may_be_old = !outgoing.summary.renew
-        && (outgoing.summary.class.is_some() || !outgoing.summary.wishes.is_empty());
+        && (outgoing.summary.class.is_some() || !outgoing.summary.runs.is_empty());
     (may_be_old && is_fresh(context, outgoing, kept)).then_some(UrlOutcome::Kept)
 }
 
 /// Whether `kept` may be reused without revalidation (RFC 9111 §4.2).
-fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &Kept) -> bool {
+fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &StoredCopy) -> bool {
     let Ok(url) = CanonicalUrl::parse(base(outgoing), &context.base.local) else { return false };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
     verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
@@ -308,7 +313,7 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Fet
 async fn prepare(
     context: &FetchContext,
     outgoing: &Outgoing,
-) -> Result<(Parts, DownloadJob, Option<Arc<Kept>>), String> {
+) -> Result<(Parts, DownloadJob, Option<Arc<StoredCopy>>), String> {
     let request = recorded(outgoing)?;
     // Only the origin of this resource is used; path and fields are those of the recorded request.
     let mut resource =

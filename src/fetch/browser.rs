@@ -111,7 +111,7 @@ pub(super) async fn open(
                  browser to its path"
             ));
         }
-        let key = context.proxy.clients.faces.authority.spki_hash();
+        let key = context.proxy.clients.tls.authority.spki_hash();
         let width = options.window_width.get();
         let told = BrowserParameters { program, request, proxy, key: &key, width };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());

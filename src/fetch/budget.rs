@@ -10,7 +10,7 @@ use wwwoffle_config::{FetchOptions, SizeLimit};
 
 use crate::net::link::LinkClass;
 use crate::proxy::download::Meter;
-use wwwoffle_api::{BudgetOf, Held};
+use wwwoffle_api::{BudgetOf, Hold};
 
 /// The key of the saved counts in the state of the spool.
 pub(super) const STATE: &str = "fetched-today";
@@ -97,9 +97,9 @@ pub(super) struct Spent {
 
 impl Spent {
     /// The used-up budget as a reason that holds requests back.
-    pub(super) fn held(self) -> Held {
+    pub(super) fn held(self) -> Hold {
         let of = if self.until.is_some() { BudgetOf::Day } else { BudgetOf::Fetch };
-        Held::Budget { of, metered: self.metered, until: self.until }
+        Hold::Budget { of, metered: self.metered, until: self.until }
     }
 }
 

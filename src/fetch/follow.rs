@@ -13,7 +13,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::fetch::context::FetchContext;
 use crate::proxy::choose;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_api::Event;
 use wwwoffle_http::redirect::location;
 
@@ -29,7 +29,7 @@ pub(super) struct Answered<'a> {
     /// The fields of the response.
     pub(super) fields: &'a HeaderMap,
     /// The stored copy, if it was looked up already.
-    pub(super) known: Option<Arc<Kept>>,
+    pub(super) known: Option<Arc<StoredCopy>>,
 }
 
 /// The actions to perform before a request leaves the queue.
@@ -50,7 +50,7 @@ impl Answered<'_> {
     pub(super) async fn stored_copy(
         &self,
         context: &FetchContext,
-    ) -> Result<Option<Arc<Kept>>, Error> {
+    ) -> Result<Option<Arc<StoredCopy>>, Error> {
         if let Some(kept) = &self.known {
             return Ok(Some(Arc::clone(kept)));
         }

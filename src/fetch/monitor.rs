@@ -24,7 +24,7 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
 use crate::storage::store::timestamp;
-use wwwoffle_api::aim::{Aim, MAX_DEPTH, PartClass};
+use wwwoffle_api::fetch_spec::{FetchSpec, MAX_DEPTH, PartClass};
 use wwwoffle_api::scope::Scope;
 
 /// The longest pause between two checks, and so the delay after which a change of the clock is
@@ -45,7 +45,7 @@ pub struct Timer {
 
 impl Timer {
     /// Makes the task check the schedules now, because one was added or changed.
-    pub fn nudge(&self) {
+    pub fn wake(&self) {
         self.news.notify_one();
     }
 }
@@ -61,7 +61,7 @@ pub struct MonitorSettings {
     pub versions: u16,
     /// The sub-resources and links to fetch with the page. `None` means the configured
     /// sub-resources and no links.
-    pub aim: Option<Aim>,
+    pub aim: Option<FetchSpec>,
 }
 
 impl MonitorSettings {
@@ -74,7 +74,7 @@ impl MonitorSettings {
     /// Also fetches the pages that the page links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn following(self, depth: u16, scope: Scope) -> Self {
-        let aim = Aim { depth: depth.min(MAX_DEPTH), scope, ..Aim::default() };
+        let aim = FetchSpec { depth: depth.min(MAX_DEPTH), scope, ..FetchSpec::default() };
         Self { aim: (depth > 0).then_some(aim), ..self }
     }
 
@@ -156,12 +156,12 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
 
 async fn noted(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), Error> {
     context.storage.store.run(move |spool| spool.monitors().record_run(&key, now)).await?;
-    context.fetcher.nudge();
+    context.fetcher.wake();
     Ok(())
 }
 
 /// The links and sub-resources to fetch with the page, if the request names them.
-pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
+pub(crate) fn aim(request: &Outgoing) -> Option<FetchSpec> {
     serde_json::from_str(request.options.as_deref()?).ok()
 }
 
@@ -174,12 +174,12 @@ pub(crate) fn aim(request: &Outgoing) -> Option<Aim> {
 pub async fn set(
     context: &Arc<FetchContext>,
     requester: &Requester,
-    wish: MonitorSettings,
+    wanted: MonitorSettings,
 ) -> Result<(MonitorSummary, SetOutcome), WantError> {
-    let mut request = fetch::request(context, requester, &wish.url, RequestKind::Monitored)?;
-    request.options = wish.aim.and_then(|aim| serde_json::to_string(&aim).ok());
-    let versions = wish.versions.min(MAX_VERSIONS);
-    let schedule = wish.schedule;
+    let mut request = fetch::request(context, requester, &wanted.url, RequestKind::Monitored)?;
+    request.options = wanted.aim.and_then(|aim| serde_json::to_string(&aim).ok());
+    let versions = wanted.versions.min(MAX_VERSIONS);
+    let schedule = wanted.schedule;
     let done = context.storage.store.run(move |spool| {
         let key = request.summary.place.key();
         let known = spool.monitors().summary(&key);
@@ -189,7 +189,7 @@ pub async fn set(
         Ok((monitor.summary(), set))
     });
     let done = done.await?;
-    context.monitor.nudge();
+    context.monitor.wake();
     Ok(done)
 }
 

@@ -166,7 +166,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         .partition(|request| request.summary.fetching.state == RequestState::Waiting);
     let wanted: Vec<_> = waiting
         .iter()
-        .filter(|request| !request.summary.wishes.is_empty())
+        .filter(|request| !request.summary.runs.is_empty())
         .map(|request| request.summary.place.key())
         .collect();
     let taken = recurse::outcome::runs_of(&waiting);

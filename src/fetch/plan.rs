@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use wwwoffle_spool::RequestKind;
 
 use super::recurse::choose::part;
-use wwwoffle_api::aim::PartClass;
+use wwwoffle_api::fetch_spec::PartClass;
 use wwwoffle_html::references as links;
 
 pub use queue::plan as plan_queue;

@@ -77,7 +77,7 @@ pub(super) async fn of(
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
     let kept = found.spelled(&places.spelling).choose(Mode::Offline);
-    if kept.is_none() || outgoing.summary.renew || !outgoing.summary.wishes.is_empty() {
+    if kept.is_none() || outgoing.summary.renew || !outgoing.summary.runs.is_empty() {
         following.next.push(next);
     }
     Ok(following)
@@ -135,7 +135,7 @@ fn successor(
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.summary.page.clone_from(&outgoing.summary.page);
     next.summary.queued = outgoing.summary.queued;
-    next.summary.wishes.clone_from(&outgoing.summary.wishes);
+    next.summary.runs.clone_from(&outgoing.summary.runs);
     next.summary.class.clone_from(&outgoing.summary.class);
     next.nesting = outgoing.nesting;
     next.summary.renew = outgoing.summary.renew;

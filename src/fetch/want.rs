@@ -96,7 +96,7 @@ pub async fn want(
     let ask = unless_form_answer(ask)?;
     let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
     put(context, outgoing(context, &ask, kind)).await?;
-    context.fetcher.nudge();
+    context.fetcher.wake();
     Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })
 }
 

@@ -44,7 +44,7 @@ struct ActiveRequest {
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         lock(&self.context.fetcher.schedule).record_end(&self.key);
-        self.context.fetcher.nudge();
+        self.context.fetcher.wake();
     }
 }
 

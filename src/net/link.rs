@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`work`] is the only task that judges. It opens connections only for probes, and only while
-//! [`Choice::Auto`] is chosen. In every mode it also listens to the kernel, for [`Link::class`].
-//! Listening sends nothing to the network.
+//! [`ModeSetting::Auto`] is chosen. In every mode it also listens to the kernel, for
+//! [`Link::class`]. Listening sends nothing to the network.
 
 pub mod judge;
 pub mod kernel;
@@ -25,7 +25,7 @@ use tracing::{debug, info, warn};
 use wwwoffle_config::Config;
 
 use crate::base::clock;
-use crate::base::mode::{Choice, Mode};
+use crate::base::mode::{Mode, ModeSetting};
 use crate::base::observer::Observer;
 use crate::net::context::NetContext;
 use crate::net::upstream::{Origin, OriginReport};
@@ -121,7 +121,7 @@ impl Link {
     }
 
     /// Makes the task read the configuration again.
-    pub fn nudge(&self) {
+    pub fn wake(&self) {
         self.news.notify_one();
     }
 
@@ -244,7 +244,7 @@ pub async fn work(context: Arc<NetContext>, prober: Prober) {
         if kernel.follow(&config) {
             work.handle_kernel_report(kernel.connectivity().await);
         }
-        let is_auto = *chosen.borrow_and_update() == Choice::Auto;
+        let is_auto = *chosen.borrow_and_update() == ModeSetting::Auto;
         work.judge(is_auto, &config);
         context.link.begun.send_replace(true);
         let next = work.next();

@@ -10,7 +10,7 @@ use crate::page::links;
 use jiff::Timestamp;
 
 use crate::base::shown::{ShownTime, ShownUrl};
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::{Shell, view};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
@@ -42,7 +42,7 @@ fn age(kept: Timestamp, now: Timestamp) -> Text {
     const WEEK: u64 = 7 * DAY;
     let seconds = now.as_second().saturating_sub(kept.as_second());
     match u64::try_from(seconds).unwrap_or_default() / 60 {
-        0 => say("less than a minute ago"),
+        0 => tr("less than a minute ago"),
         minutes if minutes < 2 * HOUR => count(minutes, "{n} minute ago", "{n} minutes ago"),
         minutes if minutes < 2 * DAY => count(minutes / HOUR, "{n} hour ago", "{n} hours ago"),
         minutes if minutes < 2 * WEEK => count(minutes / DAY, "{n} day ago", "{n} days ago"),

@@ -8,7 +8,7 @@ use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::Shell;
 use crate::storage::versions::memento::version_path;
 use wwwoffle_api::Mode;
@@ -43,42 +43,42 @@ impl PageLink {
     /// Returns a link to the start page, where the mode is changed.
     pub(crate) fn mode(mode: Mode) -> Self {
         let label = match mode {
-            Mode::Offline => say("Go online"),
-            Mode::Online | Mode::Autodial => say("Go offline: show saved pages and queue the rest"),
+            Mode::Offline => tr("Go online"),
+            Mode::Online | Mode::Autodial => tr("Go offline: show saved pages and queue the rest"),
         };
         Self::to("/", label)
     }
 
     pub(crate) fn start() -> Self {
-        Self::to("/", say("The start page of the proxy"))
+        Self::to("/", tr("The start page of the proxy"))
     }
 
     /// Returns a link to the list that contains the button that was pressed. `path` is a path of
     /// ours.
     pub(crate) fn back(path: &str) -> Self {
-        Self::to(path, say("Back to the list"))
+        Self::to(path, tr("Back to the list"))
     }
 
     /// Returns a link to an address of ours that a page of another site may have opened. `path` is
     /// a path of ours.
     pub(crate) fn open(path: &str) -> Self {
-        Self::to(path, say("Open this address"))
+        Self::to(path, tr("Open this address"))
     }
 
     pub(crate) fn queue() -> Self {
-        Self::to("/queue/", say("See the whole queue"))
+        Self::to("/queue/", tr("See the whole queue"))
     }
 
     pub(crate) fn lists() -> Self {
-        Self::to("/index/", say("Lists of everything saved"))
+        Self::to("/index/", tr("Lists of everything saved"))
     }
 
     pub(crate) fn purge() -> Self {
-        Self::to("/purge/", say("Free disk space: see what would be purged"))
+        Self::to("/purge/", tr("Free disk space: see what would be purged"))
     }
 
     pub(crate) fn authority() -> Self {
-        Self::to("/ca", say("Save pages of secure sites: trust the certificate of this proxy"))
+        Self::to("/ca", tr("Save pages of secure sites: trust the certificate of this proxy"))
     }
 
     /// Returns a link to the form that changes an option, prepared for a rule for `url`.
@@ -87,48 +87,48 @@ impl PageLink {
         let path = links::configuration(&[section, key], url.as_deref());
         debug_assert!(has_option(section, key), "[{section}] {key}");
         let option = format!("[{section}] {key}");
-        Self::to(path, say("Change {option} in the configuration").with("option", option))
+        Self::to(path, tr("Change {option} in the configuration").with("option", option))
     }
 
     /// Returns a link to the values of all options for a URL.
     pub(crate) fn rules(url: &str) -> Option<Self> {
         let path = links::configuration(&["url"], Some(&linkable(url)?));
-        Some(Self::to(path, say("Configuration for this address")))
+        Some(Self::to(path, tr("Configuration for this address")))
     }
 
     /// Returns a link to the stored URLs that resemble `url`.
     pub(crate) fn like(url: &str) -> Option<Self> {
         let path = with_url(MISSING, url)?;
-        Some(Self::to(path, say("Look for similar saved pages")))
+        Some(Self::to(path, tr("Look for similar saved pages")))
     }
 
     /// Returns a link to the stored URLs of the same host.
     pub(crate) fn host(url: &str) -> Option<Self> {
-        Some(Self::to(with_url("/index/url", url)?, say("Saved from this host")))
+        Some(Self::to(with_url("/index/url", url)?, tr("Saved from this host")))
     }
 
     /// Returns a link to a search for stored pages that contain the words of a URL.
     pub(crate) fn words(url: &str) -> Option<Self> {
         let words = words(&linkable(url)?);
         let path = format!("{}?q={}", links::SEARCH, url_encode_form_args(words.as_bytes()));
-        let label = say("Search saved pages for: {words}").with("words", shown::text(&words));
+        let label = tr("Search saved pages for: {words}").with("words", shown::text(&words));
         (!words.is_empty()).then(|| Self::to(path, label))
     }
 
     /// Returns a link to the form that fetches a page, with all its options.
     pub(crate) fn choices(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::fetch(url), say("Other ways to fetch it")))
+        Some(Self::to(links::fetch(url), tr("Other ways to fetch it")))
     }
 
     pub(crate) fn about(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::info(url), say("Details")))
+        Some(Self::to(links::info(url), tr("Details")))
     }
 
     pub(crate) fn versions(url: &str) -> Option<Self> {
         linkable(url)?;
-        Some(Self::to(links::history(url), say("Older versions")))
+        Some(Self::to(links::history(url), tr("Older versions")))
     }
 }
 
@@ -203,7 +203,7 @@ impl FetchOfferView {
         Some(Self {
             url,
             token: fetch.token.to_owned(),
-            as_configured: wwwoffle_api::aim::AS_CONFIGURED,
+            as_configured: wwwoffle_api::fetch_spec::AS_CONFIGURED,
             is_offline: shell.mode == Mode::Offline,
         })
     }
@@ -254,13 +254,13 @@ pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<Stri
 
 fn how(likeness: Likeness) -> Text {
     match likeness {
-        Likeness::Scheme => say("the same page at http or https"),
-        Likeness::Www => say("the same page with or without www"),
-        Likeness::Arguments => say("the same page with other tracking parameters"),
-        Likeness::Order => say("the same arguments in another order"),
-        Likeness::Slash => say("the same address with or without a final slash or index.html"),
-        Likeness::Case => say("the same address with different capitals"),
-        Likeness::Several => say("an address that differs slightly"),
+        Likeness::Scheme => tr("the same page at http or https"),
+        Likeness::Www => tr("the same page with or without www"),
+        Likeness::Arguments => tr("the same page with other tracking parameters"),
+        Likeness::Order => tr("the same arguments in another order"),
+        Likeness::Slash => tr("the same address with or without a final slash or index.html"),
+        Likeness::Case => tr("the same address with different capitals"),
+        Likeness::Several => tr("an address that differs slightly"),
     }
 }
 

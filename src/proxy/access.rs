@@ -12,10 +12,10 @@
 
 mod checked;
 pub mod crowd;
+mod log_throttle;
 mod logins;
 pub mod names;
 pub mod strangers;
-mod told;
 mod tries;
 
 use std::net::IpAddr;

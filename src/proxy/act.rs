@@ -14,7 +14,7 @@ use super::plan::RequestPlan;
 use super::receive::RequestRest;
 use super::recode::Undecodable;
 use super::status::{CacheStatus, HitReason};
-use super::{Client, form_again, kept, memento, missing, pass, recode, through};
+use super::{Client, form_again, forward, memento, offline, origin_fetch, recode, serve_copy};
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::reuse::Reuse;
@@ -31,7 +31,7 @@ pub(super) async fn act(
     match (decision, kept) {
         (Decision::Serve, Some(kept)) => {
             let reason = hit_reason(&ask);
-            let response = kept::serve(context, &ask, &kept, CacheStatus::Hit(reason));
+            let response = serve_copy::serve(context, &ask, &kept, CacheStatus::Hit(reason));
             if ask.asked.form_answer || !ask.start.mode.may_dial() {
                 return response;
             }
@@ -41,28 +41,28 @@ pub(super) async fn act(
             }
         }
         (Decision::ServeVersion, Some(kept)) => memento::serve(context, &ask, &kept),
-        (Decision::ServeAndRefresh, Some(kept)) => missing::refresh(context, &ask, &kept).await,
+        (Decision::ServeAndRefresh, Some(kept)) => offline::refresh(context, &ask, &kept).await,
         (Decision::ServeAndRevalidate, Some(kept)) => {
             let status = CacheStatus::Hit(reuse_reason(&ask));
-            match recode::look_ahead(kept::serve(context, &ask, &kept, status)).await {
+            match recode::look_ahead(serve_copy::serve(context, &ask, &kept, status)).await {
                 Ok(response) => {
-                    through::revalidate(context, client, ask, &found);
+                    origin_fetch::revalidate(context, client, ask, &found);
                     response
                 }
                 Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
             }
         }
         (Decision::Revalidate | Decision::Fetch, _) => {
-            Box::pin(through::fetch(context, client, ask, &found)).await
+            Box::pin(origin_fetch::fetch(context, client, ask, &found)).await
         }
-        (Decision::Pass, _) => Box::pin(pass::pass(context, client, &ask, &found, rest)).await,
-        (Decision::QueuePage, _) => missing::page(context, &ask).await,
-        (Decision::QueuePart, _) => missing::part(context, &ask).await,
+        (Decision::Pass, _) => Box::pin(forward::send(context, client, &ask, &found, rest)).await,
+        (Decision::QueuePage, _) => offline::page(context, &ask).await,
+        (Decision::QueuePart, _) => offline::part(context, &ask).await,
         (Decision::Confirm, Some(kept)) if ask.asked.form_answer => {
             form_again::confirm(context, &ask, &kept)
         }
-        (Decision::Confirm, kept) => missing::confirm(context, &ask, kept.is_some()),
-        (Decision::Refuse(refusal), _) => missing::refuse(context, &ask, refusal),
+        (Decision::Confirm, kept) => offline::confirm(context, &ask, kept.is_some()),
+        (Decision::Refuse(refusal), _) => offline::refuse(context, &ask, refusal),
         // Unreachable: these decisions require a stored copy.
         (
             Decision::Serve
@@ -70,7 +70,7 @@ pub(super) async fn act(
             | Decision::ServeAndRefresh
             | Decision::ServeAndRevalidate,
             None,
-        ) => missing::refuse(context, &ask, DecisionRefusal::NotKept),
+        ) => offline::refuse(context, &ask, DecisionRefusal::NotKept),
     }
 }
 
@@ -87,11 +87,11 @@ async fn fetch_again(
         return undecodable_message(context, &ask.reader(), undecodable);
     }
     if ask.copy.control.only_if_cached {
-        return missing::refuse(context, &ask, DecisionRefusal::NotKept);
+        return offline::refuse(context, &ask, DecisionRefusal::NotKept);
     }
     ask.copy.verdict = None;
     ask.codings.use_client_codings();
-    Box::pin(through::fetch(context, client, ask, &CopyLookup::default())).await
+    Box::pin(origin_fetch::fetch(context, client, ask, &CopyLookup::default())).await
 }
 
 /// Why the stored copy is served.

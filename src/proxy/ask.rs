@@ -18,17 +18,14 @@ use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::audience::Audience;
-use super::censor;
-use super::conditional;
 use super::decide::{DecisionInput, MethodKind, Queueing};
 use super::gateway::GatewayMark;
 use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
-use super::memento;
 use super::modify::Modification;
 use super::rules::{self, Asker, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
-use super::websocket;
+use super::{censor, conditional, memento, websocket};
 use crate::base::mode::Mode;
 use crate::base::owner::{self, Owner, Places};
 use crate::base::spelling::Spelling;

@@ -16,7 +16,7 @@ use super::verdict::verdict;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{EntryIdentity, Kept, Shelf, Store};
+use crate::storage::store::{CachedLookup, EntryIdentity, Store, StoredCopy};
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
 use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
@@ -25,18 +25,17 @@ use wwwoffle_http::redirect::{location, shown_location};
 /// The stored copies for a request, with the copies chosen among them.
 #[derive(Debug, Default)]
 pub struct CopyLookup {
-    all: Vec<Arc<Kept>>,
+    all: Vec<Arc<StoredCopy>>,
     /// The fields of the request in the form for its origin.
     request: HeaderMap,
-    own: Option<Arc<Kept>>,
+    own: Option<Arc<StoredCopy>>,
     /// The second choice, if both a personal and a shared copy match: normally the older one.
-    other: Option<Arc<Kept>>,
-    near: Option<Arc<Kept>>,
+    other: Option<Arc<StoredCopy>>,
+    near: Option<Arc<StoredCopy>>,
     /// Whether `near` is of another spelling of the URL.
     is_respelled: bool,
-    /// The shelves (cached lookups of a key) that contained the copies, if all copies come from
-    /// shelves.
-    shelves: Option<[Arc<Shelf>; 2]>,
+    /// The cached lookups that contained the copies, if all copies come from such lookups.
+    lookups: Option<[Arc<CachedLookup>; 2]>,
 }
 
 impl CopyLookup {
@@ -47,7 +46,11 @@ impl CopyLookup {
     /// has seen it, and the shared copy may be a page for strangers. But an error never takes
     /// precedence over a page.
     #[must_use]
-    pub fn new(own: Vec<Arc<Kept>>, public: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
+    pub fn new(
+        own: Vec<Arc<StoredCopy>>,
+        public: Vec<Arc<StoredCopy>>,
+        request: HeaderMap,
+    ) -> Self {
         if own.is_empty() || public.is_empty() {
             let all = if own.is_empty() { public } else { own };
             return Self::in_one_place(all, request);
@@ -61,7 +64,7 @@ impl CopyLookup {
             (Some(own), public) => (Some(own), public),
             (None, public) => (public, None),
         };
-        let is_error = |kept: &Arc<Kept>| !is_good(kept.status);
+        let is_error = |kept: &Arc<StoredCopy>| !is_good(kept.status);
         if own.near.as_ref().is_none_or(is_error) && !public.near.as_ref().is_none_or(is_error) {
             own.near = public.near;
         }
@@ -72,11 +75,11 @@ impl CopyLookup {
     /// A lookup without copies of this URL. `kept`, a stored copy of another URL, is served if the
     /// origin cannot be reached.
     #[must_use]
-    pub fn replacing(kept: Kept) -> Self {
+    pub fn replacing(kept: StoredCopy) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
     }
 
-    fn in_one_place(all: Vec<Arc<Kept>>, request: HeaderMap) -> Self {
+    fn in_one_place(all: Vec<Arc<StoredCopy>>, request: HeaderMap) -> Self {
         let stored = stored(&all);
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
@@ -94,7 +97,7 @@ impl CopyLookup {
 
     /// Prefers the older of two matching copies, if the newer must not be reused.
     #[must_use]
-    fn usable(mut self, is_withheld: impl Fn(&Kept) -> bool) -> Self {
+    fn usable(mut self, is_withheld: impl Fn(&StoredCopy) -> bool) -> Self {
         let (own, other) = (self.own.as_ref(), self.other.as_ref());
         if own.is_some_and(|own| is_withheld(own)) && other.is_some_and(|other| !is_withheld(other))
         {
@@ -105,7 +108,7 @@ impl CopyLookup {
 
     /// Adds segments that contain the requested bytes: they take precedence over all other copies.
     #[must_use]
-    fn with_parts(mut self, parts: Arc<Kept>, selecting: impl FnOnce() -> HeaderMap) -> Self {
+    fn with_parts(mut self, parts: Arc<StoredCopy>, selecting: impl FnOnce() -> HeaderMap) -> Self {
         if parts.fields.contains_key(VARY) {
             self.request = selecting();
         }
@@ -113,7 +116,7 @@ impl CopyLookup {
         Self {
             own: Some(Arc::clone(&parts)),
             near: Some(parts),
-            shelves: None,
+            lookups: None,
             is_respelled: false,
             ..self
         }
@@ -122,21 +125,21 @@ impl CopyLookup {
     /// The copy whose variant is the requested one, so that `Vary` permits its use. `None` if no
     /// copy matches.
     #[must_use]
-    pub fn own(&self) -> Option<&Arc<Kept>> {
+    pub fn own(&self) -> Option<&Arc<StoredCopy>> {
         self.own.as_ref()
     }
 
     /// The copy to serve if the origin cannot be reached: a matching copy, or else the nearest one.
     /// A page takes precedence over an error.
     #[must_use]
-    pub fn fallback_copy(&self) -> Option<&Arc<Kept>> {
+    pub fn fallback_copy(&self) -> Option<&Arc<StoredCopy>> {
         self.near.as_ref()
     }
 
     /// The copy to serve if the origin cannot be reached, but only if its URL is spelled exactly
     /// like the requested one.
     #[must_use]
-    pub fn spelled_alike(&self) -> Option<&Arc<Kept>> {
+    pub fn spelled_alike(&self) -> Option<&Arc<StoredCopy>> {
         self.near.as_ref().filter(|_| !self.is_respelled)
     }
 
@@ -153,17 +156,17 @@ impl CopyLookup {
         self.is_respelled
     }
 
-    /// The shelves that contained the copies. Another lookup has the same result as long as the
-    /// shelves are unchanged. `None` if some copies do not come from a shelf.
+    /// The cached lookups that contained the copies. Another lookup has the same result as long as
+    /// these are unchanged. `None` if some copies do not come from a cached lookup.
     #[must_use]
-    pub fn shelves(&self) -> Option<&[Arc<Shelf>; 2]> {
-        self.shelves.as_ref()
+    pub fn lookups(&self) -> Option<&[Arc<CachedLookup>; 2]> {
+        self.lookups.as_ref()
     }
 
     /// All stored copies of the requested spelling, and the segments that contain the requested
     /// bytes.
     #[must_use]
-    pub fn all(&self) -> &[Arc<Kept>] {
+    pub fn all(&self) -> &[Arc<StoredCopy>] {
         &self.all
     }
 
@@ -177,11 +180,12 @@ impl CopyLookup {
     /// The revalidation of the copies that the client can read, as `takes` decides. `personal` is
     /// the argument of [`ConditionalRequest::for_stored`].
     #[must_use]
-    pub fn about(&self, takes: impl Fn(&Kept) -> bool, personal: bool) -> Revalidation {
+    pub fn about(&self, takes: impl Fn(&StoredCopy) -> bool, personal: bool) -> Revalidation {
         // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
-        let can_hold = |kept: &&Arc<Kept>| kept.status.is_success() && takes(kept);
+        let can_hold = |kept: &&Arc<StoredCopy>| kept.status.is_success() && takes(kept);
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
-        let is_own = |kept: &Arc<Kept>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
+        let is_own =
+            |kept: &Arc<StoredCopy>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
         let question =
             ConditionalRequest::for_stored(&stored(&kept), kept.iter().position(is_own), personal);
         Revalidation { question, kept, request: self.request.clone(), personal }
@@ -191,7 +195,7 @@ impl CopyLookup {
 /// Whether an unsafe request to the origin may have changed the response. Then the copy is
 /// revalidated, if the origin can be reached (RFC 9111 §4.4).
 #[must_use]
-pub fn is_invalid(kept: Option<&Kept>) -> bool {
+pub fn is_invalid(kept: Option<&StoredCopy>) -> bool {
     kept.is_some_and(|kept| kept.entry.invalid_since().is_some())
 }
 
@@ -201,7 +205,7 @@ pub struct Revalidation {
     /// The conditions.
     pub question: ConditionalRequest,
     /// The candidates for revalidation. `question` refers to them by their index.
-    pub kept: Vec<Arc<Kept>>,
+    pub kept: Vec<Arc<StoredCopy>>,
     /// The fields of the request. Empty if no stored response has `Vary`.
     pub request: HeaderMap,
     /// Whether the request carries a cookie or credentials.
@@ -221,7 +225,7 @@ impl Revalidation {
 
 /// Converts stored copies into the variants among which a request chooses.
 #[must_use]
-pub fn stored(kept: &[Arc<Kept>]) -> Vec<StoredVariant<'_>> {
+pub fn stored(kept: &[Arc<StoredCopy>]) -> Vec<StoredVariant<'_>> {
     kept.iter().map(|kept| kept.stored()).collect()
 }
 
@@ -242,7 +246,8 @@ pub(super) async fn look_up(
     // requested spelling. The response to a form is an exception, because no origin has it.
     let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
     let found = if takes_respelled { found } else { found.without_respelled() };
-    let is_withheld = |kept: &Kept| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
+    let is_withheld =
+        |kept: &StoredCopy| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.fallback_copy().map(Arc::as_ref);
     Ok(match part::find(context, ask, near).await {
@@ -259,11 +264,12 @@ pub(crate) async fn find(
     shared: bool,
     selecting: impl FnOnce() -> HeaderMap,
 ) -> Result<CopyLookup, Error> {
-    let shelves = store.shelves([&places.own, &places.public]).await?;
-    let [own, public] = shelves.each_ref().map(|shelf| shelf.all().to_vec());
+    let lookups = store.lookups([&places.own, &places.public]).await?;
+    let [own, public] = lookups.each_ref().map(|one| one.all().to_vec());
     let mut public = public;
     public.retain(|kept| places.accepts_public(&kept.fields, shared));
-    let is_exact = |kept: &Arc<Kept>| places.spelling.is_of(kept.entry.place().variant_text());
+    let is_exact =
+        |kept: &Arc<StoredCopy>| places.spelling.is_of(kept.entry.place().variant_text());
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {
@@ -273,19 +279,19 @@ pub(crate) async fn find(
         return Ok(CopyLookup {
             near: others.near,
             is_respelled,
-            shelves: Some(shelves),
+            lookups: Some(lookups),
             ..CopyLookup::default()
         });
     }
     let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
     // The fields of the request are relevant only if a stored response has `Vary`.
     let request = if varies { selecting() } else { HeaderMap::new() };
-    Ok(CopyLookup { shelves: Some(shelves), ..CopyLookup::new(own, public, request) })
+    Ok(CopyLookup { lookups: Some(lookups), ..CopyLookup::new(own, public, request) })
 }
 
 /// Leaves out redirects to their own URL. They were stored for another spelling of this URL, and
 /// would send the client back to the spelling that it requests, in a loop.
-fn without_redirects_back(mut copies: Vec<Arc<Kept>>) -> Vec<Arc<Kept>> {
+fn without_redirects_back(mut copies: Vec<Arc<StoredCopy>>) -> Vec<Arc<StoredCopy>> {
     copies.retain(|kept| {
         let url = kept.entry.url();
         let target = location(url, kept.status, &kept.fields);

@@ -14,7 +14,7 @@ use crate::base::context::BaseContext;
 use crate::net::context::NetContext;
 use crate::page::context::PageContext;
 use crate::storage::context::StorageContext;
-use crate::tls::Faces;
+use crate::tls::ServerCertificates;
 
 /// The context of proxied requests.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct ClientSecurity {
     /// Access control by address and password.
     pub access: Access,
     /// The certificates that we present.
-    pub faces: Faces,
+    pub tls: ServerCertificates,
 }
 
 /// The downloads under way, and the actions taken for the last requests.
@@ -73,7 +73,7 @@ impl Default for Confirmations {
 /// The worker of the queue. A higher layer implements it.
 pub trait QueueWorker: fmt::Debug + Send + Sync {
     /// Wakes the worker, because the queue has changed.
-    fn nudge(&self);
+    fn wake(&self);
 
     /// Whether the request with this key is being fetched.
     fn is_active(&self, key: &Key) -> bool;

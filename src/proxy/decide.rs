@@ -264,14 +264,14 @@ fn without_a_line(kept: CopyState, asked: DecisionInput) -> Decision {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::mode::Choice;
+    use crate::base::mode::ModeSetting;
 
     /// Parses a row of the table: the mode, the stored copy, the method, the sender, and then
     /// properties of the request.
     fn parse(row: &str) -> (Mode, CopyState, OnlineUse, DecisionInput) {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
-        let mode = words[0].parse::<Choice>().unwrap().mode().unwrap();
+        let mode = words[0].parse::<ModeSetting>().unwrap().mode().unwrap();
         let (kept, online) = match words[1] {
             "nothing" => (CopyState::Nothing, OnlineUse::Stale),
             "uncoded" => (CopyState::Uncoded, OnlineUse::Stale),

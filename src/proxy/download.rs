@@ -390,12 +390,12 @@ impl Download {
 
 /// A guard that ends a download for all its clients when it is dropped, even if the task of the
 /// download panics. Otherwise clients would join the download and never get a response.
-struct Watch<'a> {
+struct DownloadGuard<'a> {
     downloads: &'a Downloads,
     download: Arc<Download>,
 }
 
-impl Drop for Watch<'_> {
+impl Drop for DownloadGuard<'_> {
     fn drop(&mut self) {
         self.downloads.leave(&self.download);
         if self.download.ended.borrow().is_some() {

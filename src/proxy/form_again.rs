@@ -16,12 +16,12 @@ use super::ask::ProxyRequest;
 use super::body::Body;
 use super::decide::DecisionRefusal;
 use super::status::CacheStatus;
-use super::{missing, reply};
+use super::{offline, reply};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::head;
 
 /// The longest body that is stored, in bytes.
@@ -47,7 +47,7 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let Some((outgoing, content_type)) = outgoing(context, ask, kept) else {
         let told = Message::FormUnknown { url: ask.resource.url.as_str() };
@@ -55,7 +55,7 @@ pub(super) fn confirm(
         return reply::respond(context, ask, status, &told);
     };
     let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
-    missing::question(context, ask, outgoing, (&Method::POST, content_type), true)
+    offline::question(context, ask, outgoing, (&Method::POST, content_type), true)
 }
 
 /// The stored form and its content type, for sending the form again with the browser's current
@@ -63,7 +63,7 @@ pub(super) fn confirm(
 fn outgoing(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Kept,
+    kept: &StoredCopy,
 ) -> Option<(Outgoing, Option<HeaderValue>)> {
     let stored = head::read_request(kept.entry.request(), b"").ok()?;
     let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
@@ -77,5 +77,5 @@ fn outgoing(
         }
     }
     let content_type = stored.headers.get(CONTENT_TYPE).cloned();
-    Some((missing::to_queue(ask, request, body, RequestKind::Post), content_type))
+    Some((offline::to_queue(ask, request, body, RequestKind::Post), content_type))
 }

@@ -14,7 +14,7 @@ use wwwoffle_spool::Update;
 use super::choose::{CopyLookup, Revalidation, stored};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::remove_cookies;
-use crate::storage::store::{Kept, Store, timestamp};
+use crate::storage::store::{Store, StoredCopy, timestamp};
 use wwwoffle_http::caching::validate::{HeadComparison, compare_head, merge_fields};
 use wwwoffle_http::caching::vary::{UNREPEATABLE, fits, variant_text};
 use wwwoffle_http::head;
@@ -23,7 +23,7 @@ use wwwoffle_http::head;
 #[derive(Clone, Debug)]
 pub struct Confirmed {
     /// The copy.
-    pub kept: Arc<Kept>,
+    pub kept: Arc<StoredCopy>,
     /// The updated fields of the copy. They set a cookie only if the newer head sets it: this
     /// client may be another client, or have a newer cookie than the stored one.
     pub fields: HeaderMap,
@@ -72,8 +72,9 @@ pub async fn update_from_head(
     (status, answer): (StatusCode, &HeaderMap),
     asked: RequestTimes,
 ) {
-    let could_be_chosen =
-        |kept: &&Arc<Kept>| kept.status == StatusCode::OK && fits(&kept.stored(), found.request());
+    let could_be_chosen = |kept: &&Arc<StoredCopy>| {
+        kept.status == StatusCode::OK && fits(&kept.stored(), found.request())
+    };
     let all = found.all().iter().filter(|kept| is_updated(kept, login));
     for kept in all.filter(could_be_chosen) {
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
@@ -94,7 +95,7 @@ pub async fn update_from_head(
 }
 
 /// Whether a response to a request, with or without a login, may change this copy.
-fn is_updated(kept: &Kept, login: bool) -> bool {
+fn is_updated(kept: &StoredCopy, login: bool) -> bool {
     !login || kept.entry.place().owner().is_some()
 }
 
@@ -103,7 +104,7 @@ const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODI
 
 /// The fields of a newer head that update a stored copy. A shared copy gets no cookie that was set
 /// for one client. From a response to a personal request it gets no field that could be personal.
-fn for_all(kept: &Kept, newer: &HeaderMap, personal: bool) -> HeaderMap {
+fn for_all(kept: &StoredCopy, newer: &HeaderMap, personal: bool) -> HeaderMap {
     let is_everyones = kept.entry.place().owner().is_none();
     let mut fields = newer.clone();
     if is_everyones && personal {
@@ -127,7 +128,7 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
 /// revalidates again.
 async fn record_confirmation(
     store: &Store,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     newer: &HeaderMap,
     asked: RequestTimes,
 ) {
@@ -146,7 +147,7 @@ async fn record_confirmation(
 }
 
 /// Records that `kept` may have changed. A failure is only logged.
-pub(super) async fn invalidate(store: &Store, kept: Arc<Kept>, since: SystemTime) {
+pub(super) async fn invalidate(store: &Store, kept: Arc<StoredCopy>, since: SystemTime) {
     let update = Update::Invalid { since: timestamp(since) };
     let url = kept.entry.url().to_owned();
     if let Err(error) = store.update(kept, update).await {

@@ -83,17 +83,17 @@ pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<R
         return None;
     }
     let mut response = reply::plain(403, "confirm the form before it is sent");
-    response.extensions_mut().insert(Unasked);
+    response.extensions_mut().insert(UnsentForm);
     Some(response)
 }
 
 /// The mark of the response to a form that was not sent, because the person has not confirmed it.
 #[derive(Clone, Copy, Debug)]
-struct Unasked;
+struct UnsentForm;
 
 /// The mark of a response that was rewritten for the gateway.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Led;
+pub(super) struct RewriteMark;
 
 struct GatewayRequest {
     /// The URL in the browser's spelling.
@@ -250,7 +250,7 @@ impl GatewayClient {
         let rest = RequestRest::default();
         let received = ReceivedRequest { mode, resource, parts, form: wanted.form, rest };
         let response = Box::pin(answer_resource(context, &self.client, received)).await;
-        let is_unsent = response.extensions().get::<Unasked>().is_some();
+        let is_unsent = response.extensions().get::<UnsentForm>().is_some();
         let to = if is_unsent { Some(wanted.url) } else { form_redirect_target(&response) };
         match (again, to) {
             // The form needs a confirmation, or the origin redirects it. On a redirect the browser
@@ -263,7 +263,7 @@ impl GatewayClient {
     /// Finishes a response for the browser. A response that is not rewritten yet is a page or
     /// message of ours.
     async fn finish_response(&self, response: Response<Body>) -> Response<Body> {
-        if response.extensions().get::<Led>().is_some() {
+        if response.extensions().get::<RewriteMark>().is_some() {
             return response;
         }
         if response.extensions().get::<Foreign>().is_some() {

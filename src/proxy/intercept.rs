@@ -102,10 +102,10 @@ impl Intercepted {
         // requests have the dot.
         let is_same = self.site.host().strip_suffix('.') == Some(site.host());
         let site = if is_same { self.site.clone() } else { site };
-        match self.context.clients.faces.leaves.config(site.host(), clock::now()) {
+        match self.context.clients.tls.leaves.config(site.host(), clock::now()) {
             Ok(config) => Course::Answer(site, Box::new(hello), config),
             Err(error) => {
-                if self.context.clients.faces.is_news(&error) {
+                if self.context.clients.tls.is_news(&error) {
                     warn!(
                         error = error_chain(&error),
                         "HTTPS is not intercepted and not stored; check the clock; if it is \
@@ -145,7 +145,7 @@ impl Intercepted {
 }
 
 fn rejected(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
-    context.clients.faces.rejections.remember(client, host, clock::now());
+    context.clients.tls.rejections.remember(client, host, clock::now());
     info!(
         %client,
         host,

@@ -18,7 +18,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::protocols::allows_port;
 use super::{rules, target};
 use crate::base::shown;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::net::link::judge::{Portal, ProbeResult};
 use crate::net::upstream::{Failure, Origin, Reach};
 use crate::proxy::context::ProxyContext;
@@ -39,7 +39,7 @@ pub async fn run(context: Arc<ProxyContext>, hosts: Vec<Origin>) -> ProbeResult 
     };
     let late = || {
         let seconds = patience.as_secs_f32().to_string();
-        say("no answer within {seconds} s").with("seconds", seconds)
+        tr("no answer within {seconds} s").with("seconds", seconds)
     };
     timeout(patience, probing).await.unwrap_or_else(|_| ProbeResult::Failed(late()))
 }
@@ -82,7 +82,7 @@ async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> P
             compare(&resource.url, &expected, &answer, login)
         }
         Err(failure @ Failure::Certificate { .. }) => ProbeResult::Failed(
-            say("{fault}. This may be the login page of a network. A `probe-url` with http would \
+            tr("{fault}. This may be the login page of a network. A `probe-url` with http would \
                  detect it.")
             .with("fault", shown::text(&failure.chain())),
         ),
@@ -93,7 +93,7 @@ async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> P
 /// An error as a text, the same in all languages. Its length is limited, because an origin may
 /// influence it.
 fn error_text(error: &str) -> Text {
-    say("{fact}").with("fact", shown::text(error))
+    tr("{fact}").with("fact", shown::text(error))
 }
 
 /// The expected response to a probe.
@@ -114,11 +114,11 @@ fn compare(
     let has_phrase =
         phrase.is_empty() || answer.body().windows(phrase.len()).any(|piece| piece == phrase);
     if expected.status.includes(status.as_u16()) && has_phrase {
-        return ProbeResult::Good(say("{url} answers").with("url", shown::text(url.as_str())));
+        return ProbeResult::Good(tr("{url} answers").with("url", shown::text(url.as_str())));
     }
     // RFC 6585 §6 defines a status for portals, but most answer 200 or redirect.
     if !(status.is_success() || status.is_redirection() || status.as_u16() == 511) {
-        let why = say("{url} answers with status {status}").with("url", shown::text(url.as_str()));
+        let why = tr("{url} answers with status {status}").with("url", shown::text(url.as_str()));
         return ProbeResult::Failed(why.with("status", status.to_string()));
     }
     let mut hosts = vec![url.host().to_owned()];
@@ -144,7 +144,7 @@ async fn connect(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>
         match dialled {
             Ok(_connection) => {
                 debug!(%host, "a probed host accepts connections");
-                return ProbeResult::Good(say("connected: a requested host answers"));
+                return ProbeResult::Good(tr("connected: a requested host answers"));
             }
             Err(failure) => {
                 debug!(%host, failure = failure.chain(), "a probed host refuses connections");
@@ -152,7 +152,7 @@ async fn connect(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>
         }
     }
     ProbeResult::Failed(match hosts.len() {
-        0 => say("no host was requested yet, so there is nothing to test the connection with"),
+        0 => tr("no host was requested yet, so there is nothing to test the connection with"),
         many => count(
             u64::try_from(many).unwrap_or(u64::MAX),
             "the only requested host cannot be reached",

@@ -28,11 +28,11 @@ use super::choose::CopyLookup;
 use super::conditional::Conditions;
 use super::decide::MethodKind;
 use super::intent::Intent;
-use super::kept;
 use super::rules::StoragePolicy;
+use super::serve_copy;
 use super::status::{CacheStatus, HitReason};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use crate::storage::versions::at::{closest, nearest};
 use crate::storage::versions::memento::{http_date, links, version_path};
 use crate::storage::versions::read;
@@ -62,7 +62,7 @@ pub(super) async fn choose(
     context: &ProxyContext,
     ask: &ProxyRequest,
     found: &CopyLookup,
-) -> Result<Option<Arc<Kept>>, NotChosen> {
+) -> Result<Option<Arc<StoredCopy>>, NotChosen> {
     let is_read = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head);
     let is_dated = ask.head.fields.contains_key(&ACCEPT_DATETIME) || ask.copy.shown_at.is_some();
     if !is_dated
@@ -85,8 +85,9 @@ pub(super) async fn choose(
     };
     let variant = near.entry.place().variant_text();
     // The person's own and the shared versions of the same variant. A segment is not a version.
-    let is_such =
-        |kept: &&Arc<Kept>| kept.part.is_none() && kept.entry.place().variant_text() == variant;
+    let is_such = |kept: &&Arc<StoredCopy>| {
+        kept.part.is_none() && kept.entry.place().variant_text() == variant
+    };
     let present: Vec<_> = found.all().iter().filter(is_such).map(Arc::clone).collect();
     let places: Vec<Place> = present.iter().map(|kept| kept.entry.place().clone()).collect();
     let all = move |spool: &wwwoffle_spool::Spool| {
@@ -118,7 +119,7 @@ pub(super) async fn choose(
 
 /// A candidate for the version of a date.
 enum VersionCandidate {
-    Present(Arc<Kept>),
+    Present(Arc<StoredCopy>),
     /// An older version, with the times when it was stored and when it arrived.
     Older(Place, Timestamp, Timestamp),
 }
@@ -131,7 +132,7 @@ impl VersionCandidate {
         }
     }
 
-    async fn read(&self, context: &ProxyContext) -> Result<Option<Arc<Kept>>, Error> {
+    async fn read(&self, context: &ProxyContext) -> Result<Option<Arc<StoredCopy>>, Error> {
         match self {
             Self::Present(kept) => Ok(Some(Arc::clone(kept))),
             Self::Older(place, stored, _) => read(&context.storage, place, *stored).await,
@@ -141,7 +142,7 @@ impl VersionCandidate {
 
 /// Whether a copy may answer this client. A personal copy always may; the fields of a shared copy
 /// decide.
-fn is_theirs(ask: &ProxyRequest, kept: &Kept) -> bool {
+fn is_theirs(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
     let shared = ask.start.config.caching.shared;
     kept.entry.place().owner().is_some() || ask.places.accepts_public(&kept.fields, shared)
 }
@@ -182,15 +183,15 @@ pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Op
 pub(super) fn serve(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let mut asked = ask.head.fields.clone();
     // The date condition must not be evaluated: a version is older than the client's copy of the
     // current page.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(HitReason::Memento);
-    let (fields, conditions) = (kept::unconfirmed_fields(ask, kept), Conditions::of(&asked));
-    let mut response = kept::answer(context, ask, kept, fields, &conditions, status);
+    let (fields, conditions) = (serve_copy::unconfirmed_fields(ask, kept), Conditions::of(&asked));
+    let mut response = serve_copy::answer(context, ask, kept, fields, &conditions, status);
     let entry = &kept.entry;
     let (url, stored, came) = (entry.url(), entry.stored(), entry.received());
     let origin = context.pages.origin.as_str();

@@ -23,7 +23,7 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
 use crate::storage::kept_pieces::read_beginning;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};
 
@@ -54,7 +54,7 @@ const SANDBOX: HeaderValue = HeaderValue::from_static(
 pub(super) async fn find(
     context: &ProxyContext,
     ask: &ProxyRequest,
-) -> Result<Option<(Nearness, Kept)>, Error> {
+) -> Result<Option<(Nearness, StoredCopy)>, Error> {
     let may = ask.start.mode == Mode::Offline
         && ask.asked.standing == StoragePolicy::Usual
         && matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
@@ -91,7 +91,7 @@ async fn at(
     ask: &ProxyRequest,
     near: Nearness,
     mut url: CanonicalUrl,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<StoredCopy>, Error> {
     if near == Nearness::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
         // A script or a style sheet cannot be isolated, because it runs in the page that loads it.
         return Ok(None);
@@ -102,7 +102,7 @@ async fn at(
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
             .await?;
     let kept = found.fallback_copy().filter(|kept| kept.status.is_success());
-    Ok(kept.map(|kept| guarded(ask, near, Kept::clone(kept))))
+    Ok(kept.map(|kept| guarded(ask, near, StoredCopy::clone(kept))))
 }
 
 /// The spellings of a directory or of its index page that are stored. Asks the spool directly,
@@ -132,7 +132,7 @@ async fn index_pages(
 
 /// Whether a stored response declares that it is also the response of `url`: by `Content-Location`
 /// (RFC 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
-async fn declares_url(context: &ProxyContext, kept: &Arc<Kept>, url: &CanonicalUrl) -> bool {
+async fn declares_url(context: &ProxyContext, kept: &Arc<StoredCopy>, url: &CanonicalUrl) -> bool {
     let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
     let is_it = |text: &str| {
         CanonicalUrl::parse(text, &context.base.local)
@@ -197,7 +197,7 @@ fn is_secure(ask: &ProxyRequest) -> bool {
 
 /// Isolates a copy that came by plain HTTP from the secure site whose page it replaces. The copy
 /// could have been changed on its way, so it must not access the browser's data of that site.
-fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: Kept) -> Kept {
+fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: StoredCopy) -> StoredCopy {
     if near == Nearness::Scheme && is_secure(ask) {
         kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);
     }

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use super::ask::ProxyRequest;
 use super::choose::{self, CopyLookup, is_invalid};
-use super::decide::{CopyState as KeptFor, Decision, OnlineUse, decide};
+use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::caching::noise::Nearness;
 
 /// The stored copies for a request, and the decision.
 #[derive(Debug)]
 pub(super) struct RequestPlan {
     /// The copy that answers the request, if necessary after revalidation.
-    pub(super) kept: Option<Arc<Kept>>,
+    pub(super) kept: Option<Arc<StoredCopy>>,
     /// All copies.
     pub(super) found: CopyLookup,
     /// The decision.
@@ -51,7 +51,7 @@ pub(super) async fn plan_request(
     ask.copy.verdict = ask.copy.verdict.filter(|_| then.is_none());
     let kept = then.or(kept);
     let how = usable_form(ask, kept.as_deref());
-    if how == KeptFor::Uncoded {
+    if how == CopyState::Uncoded {
         // A copy that cannot be decoded is requested again in a coding that this client accepts.
         ask.codings.use_client_codings();
     }
@@ -61,17 +61,17 @@ pub(super) async fn plan_request(
 }
 
 /// Whether, and in which form, the client can read the stored copy.
-fn usable_form(ask: &ProxyRequest, kept: Option<&Kept>) -> KeptFor {
+fn usable_form(ask: &ProxyRequest, kept: Option<&StoredCopy>) -> CopyState {
     match kept {
-        None => KeptFor::Nothing,
-        Some(kept) if reads(ask, kept) => KeptFor::Whole,
-        Some(_) => KeptFor::Uncoded,
+        None => CopyState::Nothing,
+        Some(kept) if reads(ask, kept) => CopyState::Whole,
+        Some(_) => CopyState::Uncoded,
     }
 }
 
 /// Whether the client can read the stored copy. A range cannot be served from a copy that must be
 /// decoded.
-pub(super) fn reads(ask: &ProxyRequest, kept: &Kept) -> bool {
+pub(super) fn reads(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
     let delivery = ask.codings.deliver(kept.status, &kept.fields);
     delivery.is_readable() && !(delivery.is_decoded() && ranges::has_ranges(ask))
 }

@@ -12,7 +12,7 @@ use hyper::upgrade::OnUpgrade;
 use super::ask::MAX_KEPT_POST;
 use super::audience::Audience;
 use super::body::Body;
-use super::forwards::{Forwards, forwards_left, options_response};
+use super::max_forwards::{Forwards, forwards_left, options_response};
 use super::small_body::{SmallBody, read_if_small, read_whole};
 use super::target::Resource;
 use super::websocket::WebSocketHandshake;

@@ -78,7 +78,7 @@ pub(super) fn put(
     delivery: Delivery,
     body: Body,
 ) {
-    put_told(response, ask, delivery, body, None);
+    put_body(response, ask, delivery, body, None);
 }
 
 /// Gives a response the body of a download that other clients already read.
@@ -88,10 +88,10 @@ pub(super) fn put_joined(
     delivery: Delivery,
     body: Body,
 ) {
-    put_told(response, ask, delivery, body, Some(JOINED_WITHIN));
+    put_body(response, ask, delivery, body, Some(JOINED_WITHIN));
 }
 
-fn put_told(
+fn put_body(
     response: &mut Response<Body>,
     ask: &ProxyRequest,
     delivery: Delivery,

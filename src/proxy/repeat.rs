@@ -13,7 +13,7 @@ use super::plan::RequestPlan;
 use super::verdict::exchange;
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{Kept, Shelf};
+use crate::storage::store::{CachedLookup, StoredCopy};
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::current_age;
 use wwwoffle_http::caching::reuse::Reuse;
@@ -28,8 +28,8 @@ pub struct ReplayConditions {
     pub mode: Mode,
     /// When the link came up.
     pub dials_since: SystemTime,
-    /// The shelves (cached lookups of a key) that contained the stored copies.
-    pub shelves: [Arc<Shelf>; 2],
+    /// The cached lookups that contained the stored copies.
+    pub lookups: [Arc<CachedLookup>; 2],
     /// When the response was made.
     pub made: SystemTime,
     /// When the `Age` of the response changes.
@@ -45,7 +45,7 @@ impl ReplayConditions {
             && Arc::ptr_eq(&self.config, &context.base.config())
             && self.mode == context.base.mode.now()
             && self.dials_since == context.base.mode.online_since()
-            && self.shelves.iter().all(|one| context.storage.store.is_current(one))
+            && self.lookups.iter().all(|one| context.storage.store.is_current(one))
     }
 }
 
@@ -61,9 +61,9 @@ pub(super) fn replay_conditions(
     if plan.decision != Decision::Serve || ask.copy.near.is_some() || is_told {
         return None;
     }
-    let (kept, shelves) = (plan.kept.as_deref()?, plan.found.shelves()?);
+    let (kept, lookups) = (plan.kept.as_deref()?, plan.found.lookups()?);
     let is_anybody = !ask.is_personal() && ask.start.config.allowed_users.users.is_empty();
-    // A range may be served from segments, which a shelf does not contain.
+    // A range may be served from segments, which a cached lookup does not contain.
     let is_plain =
         !ask.head.fields.contains_key(RANGE) && ask.copy.control == RequestControl::default();
     if !is_anybody || !is_plain || !stays_servable(ask, kept) {
@@ -74,14 +74,14 @@ pub(super) fn replay_conditions(
         config: ask.start.config.clone(),
         mode: ask.start.mode,
         dials_since: context.base.mode.online_since(),
-        shelves: shelves.clone(),
+        lookups: lookups.clone(),
         made: ask.start.now,
         until: same_age_until(age, ask.start.now),
     })
 }
 
 /// Whether the stored copy may still be served one second later.
-fn stays_servable(ask: &ProxyRequest, kept: &Kept) -> bool {
+fn stays_servable(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
     if kept.status.is_server_error() {
         return false;
     }

@@ -11,7 +11,7 @@ use super::audience::Audience;
 use super::body::{self, Body};
 use super::intent::Intent;
 use super::memento::NotChosen;
-use super::missing;
+use super::offline;
 use super::status::CacheStatus;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -19,17 +19,16 @@ use crate::net::upstream::{CertificateFault, Failure, TlsFault};
 use crate::page::certificates::ShownCertificate;
 use crate::page::context::PageReader;
 use crate::page::message::{
-    Aid, BadCertificate, CopyInfo as KeptCopy, Message, NoTls, OriginFailure, Phase, page,
-    page_with,
+    Aid, BadCertificate, CopyInfo, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
 use crate::page::ways::FetchOffer;
 use crate::page::{Page, Shell};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 
 /// A page as a response.
 #[must_use]
-pub fn from_page(shell: &Shell, page: Page) -> Response<Body> {
+pub fn render(shell: &Shell, page: Page) -> Response<Body> {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = Response::new(body::from_bytes(page.body));
     *response.status_mut() = status;
@@ -51,7 +50,7 @@ pub fn message(
     message: &Message<'_>,
 ) -> Response<Body> {
     let shell = context.pages.shell(reader);
-    from_page(&shell, page(&shell, message))
+    render(&shell, page(&shell, message))
 }
 
 /// Returns a response with the message `told`, in the form that suits the audience of `ask`: a
@@ -131,7 +130,7 @@ pub fn failed(
     context: &ProxyContext,
     ask: &ProxyRequest,
     failure: &Failure,
-    kept: Option<&Kept>,
+    kept: Option<&StoredCopy>,
 ) -> Response<Body> {
     let chain = failure.chain();
     let url = ask.resource.url.as_str();
@@ -172,16 +171,16 @@ fn with_aid(
         Message::MustAsk { .. } => true,
         _ => false,
     };
-    let (url, token) = missing::offered(context, ask);
+    let (url, token) = offline::offered(context, ask);
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| FetchOffer { url: &url, token });
     let shell = context.pages.shell(&ask.reader());
     let page = page_with(&shell, told, &Aid { fetch, likes: &[] });
-    with_status(from_page(&shell, page), status)
+    with_status(render(&shell, page), status)
 }
 
-fn copy<'a>(url: &'a str, kept: &Kept) -> KeptCopy<'a> {
-    KeptCopy { url, stored: kept.entry.stored(), came: kept.entry.received() }
+fn copy<'a>(url: &'a str, kept: &StoredCopy) -> CopyInfo<'a> {
+    CopyInfo { url, stored: kept.entry.stored(), came: kept.entry.received() }
 }
 
 /// The extension of a response whose only content is that the mode changed to offline during the
@@ -194,7 +193,7 @@ pub(super) struct WentOffline;
 pub(super) fn revalidation_failed(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Kept,
+    kept: &StoredCopy,
     failure: &Failure,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();

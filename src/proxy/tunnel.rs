@@ -123,7 +123,7 @@ pub(super) fn tunnel_reason(
     client: SocketAddr,
     site: &HttpsSite,
 ) -> Option<TunnelReason> {
-    if !context.clients.faces.authority.permits(site.host()) {
+    if !context.clients.tls.authority.permits(site.host()) {
         Some(TunnelReason::Outside)
     } else if has_rejected(context, mode, client, site) {
         Some(TunnelReason::Rejected)
@@ -138,7 +138,7 @@ pub(super) fn tunnel_reason(
 fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &HttpsSite) -> bool {
     let is_near = || context.base.config().local_net.hosts.contains(site.host());
     (mode.may_dial() || is_near() || context.base.mode.allows(site.host()))
-        && context.clients.faces.rejections.has(client.ip(), site.host(), clock::now())
+        && context.clients.tls.rejections.has(client.ip(), site.host(), clock::now())
 }
 
 /// Converts a connection into a tunnel after its client has received the `200` and sent `first`. An

@@ -10,7 +10,7 @@ use super::ask::ProxyRequest;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::caching::control::RequestControl;
 use wwwoffle_http::caching::freshness::{ExchangeTimes, Heuristics};
 use wwwoffle_http::caching::reuse::{
@@ -19,7 +19,7 @@ use wwwoffle_http::caching::reuse::{
 use wwwoffle_http::caching::storing::RequestFacts;
 
 /// The permitted use of a stored copy for a request.
-pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -> Verdict {
+pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &StoredCopy) -> Verdict {
     let policy =
         policy(&ask.start.config, &UrlParts::of(&ask.bare), context.base.mode.online_since());
     let mut verdict = decide_reuse(
@@ -40,7 +40,7 @@ pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &Kept) -
 pub(crate) fn is_fresh(
     context: &ProxyContext,
     url: &CanonicalUrl,
-    kept: &Kept,
+    kept: &StoredCopy,
     credentials: bool,
 ) -> bool {
     let policy =
@@ -52,7 +52,7 @@ pub(crate) fn is_fresh(
 
 /// Whether a stored copy may be served at all. Errors of an origin are stored only for as long as
 /// they are fresh, not for reading offline.
-pub(super) fn is_of_use(mode: Mode, kept: &Kept, verdict: &Verdict) -> bool {
+pub(super) fn is_of_use(mode: Mode, kept: &StoredCopy, verdict: &Verdict) -> bool {
     !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
 }
 
@@ -82,11 +82,11 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
 }
 
 /// When a stored copy, or the last `304` for it, was requested and arrived.
-pub(super) fn exchange(kept: &Kept) -> ExchangeTimes {
+pub(super) fn exchange(kept: &StoredCopy) -> ExchangeTimes {
     ExchangeTimes { sent: kept.entry.requested().into(), received: kept.entry.responded().into() }
 }
 
-fn stored(kept: &Kept, credentials: bool) -> StoredResponse<'_> {
+fn stored(kept: &StoredCopy, credentials: bool) -> StoredResponse<'_> {
     let no_store = RequestControl::of(&kept.request).no_store;
     StoredResponse {
         status: kept.status,

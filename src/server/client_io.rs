@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
-use super::repeat::Repeater;
+use super::repeat::Replayer;
 use super::resets::ResetCounter;
 use crate::base::patient_io::WriteTimer;
 use crate::proxy::interims::Interims;
@@ -39,8 +39,8 @@ pub struct ClientIo<T> {
     interims: Interims,
     /// The check of the received bytes, if there is one.
     gate: Option<Gate>,
-    /// The repeater, which answers repeated requests without hyper, if there is one.
-    repeater: Option<Box<Repeater>>,
+    /// The replayer, which answers repeated requests without hyper, if there is one.
+    replayer: Option<Box<Replayer>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
     /// How long a client that has closed its half may wait for the first byte of its response.
@@ -72,7 +72,7 @@ impl<T> ClientIo<T> {
             between: true,
             interims: Interims::default(),
             gate: None,
-            repeater: None,
+            replayer: None,
             half_closed: None,
             half_closed_limit: patience,
             has_begun: false,
@@ -91,8 +91,8 @@ impl<T> ClientIo<T> {
 
     /// Answers repeated requests without hyper.
     #[must_use]
-    pub(super) fn with_repeater(mut self, repeater: Repeater) -> Self {
-        self.repeater = Some(Box::new(repeater));
+    pub(super) fn with_replayer(mut self, replayer: Replayer) -> Self {
+        self.replayer = Some(Box::new(replayer));
         self
     }
 
@@ -150,9 +150,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
 
     /// Writes the rest of a response that is sent without hyper.
     fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while let Some(mut repeater) = self.repeater.take_if(|repeater| repeater.is_answering()) {
-            let step = self.watch_write(cx, |inner, cx| repeater.poll_step(inner, cx));
-            self.repeater = Some(repeater);
+        while let Some(mut replayer) = self.replayer.take_if(|replayer| replayer.is_answering()) {
+            let step = self.watch_write(cx, |inner, cx| replayer.poll_step(inner, cx));
+            self.replayer = Some(replayer);
             ready!(step)?;
         }
         Poll::Ready(Ok(()))
@@ -162,8 +162,8 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
     fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let heads = self.gate.as_ref().and_then(Gate::between);
         let is_answered = heads
-            .zip(self.repeater.as_ref())
-            .is_none_or(|(heads, repeater)| repeater.is_idle(heads));
+            .zip(self.replayer.as_ref())
+            .is_none_or(|(heads, replayer)| replayer.is_idle(heads));
         if is_answered {
             return Poll::Ready(());
         }
@@ -224,7 +224,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
         let this = &mut *self;
         loop {
             ready!(this.poll_answering(cx))?;
-            if this.repeater.as_mut().is_some_and(|repeater| repeater.ends_its_turn()) {
+            if this.replayer.as_mut().is_some_and(|replayer| replayer.ends_its_turn()) {
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
@@ -252,8 +252,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
             }
             this.has_begun = false;
             let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
-            if let (Some(repeater), Some(heads)) = (&mut this.repeater, gate.between())
-                && repeater.take(heads, fresh)
+            if let (Some(replayer), Some(heads)) = (&mut this.replayer, gate.between())
+                && replayer.take(heads, fresh)
             {
                 buffer.set_filled(before);
                 continue;
@@ -285,8 +285,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
         self.between = true;
         ready!(self.poll_interims(cx))?;
         ready!(self.watch_flush(cx, AsyncWrite::poll_flush))?;
-        if let Some(repeater) = &mut self.repeater {
-            repeater.flushed();
+        if let Some(replayer) = &mut self.replayer {
+            replayer.flushed();
         }
         Poll::Ready(Ok(()))
     }

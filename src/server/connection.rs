@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::client_io::ClientIo;
 use super::http2;
-use super::repeat::{Counted, Repeater};
+use super::repeat::{Counted, Replayer};
 use super::service::Service;
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::visitor::{HttpVersion, Visitor};
@@ -60,27 +60,27 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let options = &context.base.config().options;
-    let repeater = Repeater::new(Arc::clone(context), visitor.clone());
-    let (whence, exchange) = repeater.exchange();
+    let replayer = Replayer::new(Arc::clone(context), visitor.clone());
+    let (scope, exchange) = replayer.exchange();
     let io = ClientIo::new(stream, options.socket_timeout)
         .with_gate()
-        .with_repeater(repeater)
+        .with_replayer(replayer)
         .half_closed_for(options.head_timeout.max(options.socket_timeout));
     let service = Arc::new(Service(Arc::clone(context)));
     let (interims, presence) = (Some(io.interims()), io.presence());
     let client = Client { interims, presence, visitor, server: service };
-    let (handler, whence) = (Arc::clone(context), Arc::new(whence));
+    let (handler, scope) = (Arc::clone(context), Arc::new(scope));
     let service = service_fn(move |request| {
         let (context, client) = (Arc::clone(&handler), client.clone());
-        let (whence, exchange, asked) =
-            (Arc::clone(&whence), Arc::clone(&exchange), exchange.take_request());
+        let (scope, exchange, asked) =
+            (Arc::clone(&scope), Arc::clone(&exchange), exchange.take_request());
         async move {
             // hyper reserves memory for this future while the connection exists, so it is boxed.
             let answering = Box::pin(proxy::handle(Arc::clone(&context.proxy), client, request));
             let mut response = answering.await;
             let given = response.extensions_mut().remove::<ResponseCounter>();
             if let Some(asked) = asked {
-                context.repeats.remember(&whence, asked, given.as_ref(), &mut response);
+                context.replays.remember(&scope, asked, given.as_ref(), &mut response);
             }
             Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange, given)))
         }

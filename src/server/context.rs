@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::places::RequestSlots;
-use super::repeat::Repeats;
+use super::repeat::ReplayCache;
 use crate::base::context::BaseContext;
 use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::context::ProxyContext;
@@ -27,7 +27,7 @@ pub struct ServerContext {
     /// The limits for the streams of all connections.
     pub places: RequestSlots,
     /// Complete responses for repeated requests.
-    pub repeats: Repeats,
+    pub replays: ReplayCache,
 }
 
 impl ServerContext {

@@ -131,7 +131,7 @@ fn tls_config(context: &ServerContext, hello: &Accepted, host: &str) -> Option<A
     let site = HttpsSite::of(name.as_deref().unwrap_or(host), port, &context.base.local);
     let made = match site {
         Ok(site) if name.is_none() || context.base.local.has_name(site.host()) => {
-            context.proxy.clients.faces.leaves.config(site.host(), clock::now())
+            context.proxy.clients.tls.leaves.config(site.host(), clock::now())
         }
         _ => {
             debug!(name, "the client asks our port for TLS under a name that is not ours");
@@ -142,7 +142,7 @@ fn tls_config(context: &ServerContext, hello: &Accepted, host: &str) -> Option<A
         Ok(config) => Some(config),
         Err(error) => {
             let error_text = error_chain(&error);
-            if context.proxy.clients.faces.is_news(&error) {
+            if context.proxy.clients.tls.is_news(&error) {
                 warn!(error = error_text, "our own pages are not available over TLS");
             }
             debug!(error = error_text, "no certificate for a name of ours");

@@ -1,7 +1,7 @@
 //! A form that asks for a URL. It takes the place of a page about a URL if the URL is missing or
 //! invalid.
 
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::fault::FormFault;
 use crate::page::{Page, Shell, view};
 
@@ -36,12 +36,12 @@ impl AddressPage {
 
     fn title(self) -> Text {
         match self {
-            Self::Info => say("About a page"),
-            Self::Request => say("Your request for a page"),
-            Self::Source => say("The source text of a page"),
-            Self::Records => say("The stored records of a page (WARC)"),
-            Self::History => say("Versions of a page"),
-            Self::Missing => say("Similar saved pages"),
+            Self::Info => tr("About a page"),
+            Self::Request => tr("Your request for a page"),
+            Self::Source => tr("The source text of a page"),
+            Self::Records => tr("The stored records of a page (WARC)"),
+            Self::History => tr("Versions of a page"),
+            Self::Missing => tr("Similar saved pages"),
         }
     }
 }
@@ -50,7 +50,7 @@ impl AddressPage {
 #[must_use]
 pub fn page(shell: &Shell, about: AddressPage, typed: Option<&str>) -> Page {
     let fault = |_| {
-        let text = say("Enter the address of a page, such as {example}.");
+        let text = tr("Enter the address of a page, such as {example}.");
         FormFault::new("url", text.with("example", "https://www.example.org/"))
     };
     let view = view! {

@@ -2,9 +2,9 @@
 
 pub(super) mod events;
 pub(super) mod fault;
+pub(super) mod line_report;
 pub(super) mod stream;
 pub(super) mod sum;
-pub(super) mod tell;
 
 use futures_util::future::BoxFuture;
 use hyper::body::Incoming;

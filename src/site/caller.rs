@@ -33,8 +33,7 @@ use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::opener::{FETCH_SITE, may_be_another_site};
 use crate::proxy::reply;
 use crate::proxy::visitor::PageVisit;
-use crate::site::address;
-use crate::site::address::AddressPage;
+use crate::site::address::{self, AddressPage};
 use crate::site::context::SiteContext;
 
 /// A request to our own site, without its body.
@@ -372,7 +371,7 @@ impl Caller {
 
     /// Responds with a page.
     pub(super) fn page(&self, page: Page) -> Response<Body> {
-        reply::from_page(&self.shell, page)
+        reply::render(&self.shell, page)
     }
 
     /// Responds with a message page, or with an empty body if the request is for a sub-resource.

@@ -8,12 +8,11 @@ use hyper::Response;
 use wwwoffle_spool::{Error, RequestKind};
 use wwwoffle_url::CanonicalUrl;
 
-use self::page::question;
-use self::page::question::DeletionTarget;
+use self::page::question::{self, DeletionTarget};
 use self::page::{ControlAction, PATH};
 use super::caller::Caller;
 use super::{monitor, queue, status};
-use crate::base::mode::Choice;
+use crate::base::mode::ModeSetting;
 use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
@@ -56,7 +55,7 @@ pub(super) fn ask_button(caller: &Caller, path: &str) -> Response<Body> {
 }
 
 /// Changes the mode.
-pub(super) async fn switch(caller: &Caller, choice: Choice) -> Result<Response<Body>, Error> {
+pub(super) async fn switch(caller: &Caller, choice: ModeSetting) -> Result<Response<Body>, Error> {
     caller.context.storage.switch(choice).await?;
     Ok(caller.see_other("/"))
 }

@@ -1,7 +1,7 @@
 //! `GET /api/entries`: the entries of the spool, in the order of the directory walk.
 
-pub(super) mod by_hand;
 pub(super) mod compress;
+pub(super) mod edit;
 pub mod exchange;
 pub(super) mod import;
 
@@ -16,7 +16,7 @@ use hyper::body::Frame;
 use wwwoffle_spool::{EntryList, Error, Spool};
 
 use crate::base::owner::{BadOwner, Owner};
-use crate::fetch::held::Holder;
+use crate::fetch::hold::Holder;
 use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
@@ -24,8 +24,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::push_line;
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
-use crate::site::info;
-use crate::site::info::InfoError;
+use crate::site::info::{self, InfoError};
 use wwwoffle_api::{EntryItem, Info, ListKind};
 
 /// Number of entries read in one blocking call.

@@ -22,7 +22,7 @@ use super::status;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::fetch::plan::{NotPlanned, plan_runs};
 use crate::fetch::recurse::choose::{WantedClasses, is_usual};
 use crate::fetch::recurse::runs::MAX_RUNS;
@@ -36,7 +36,9 @@ use crate::proxy::body::Body;
 use crate::proxy::target::{self, BadTarget};
 use crate::proxy::tickets;
 use crate::storage::lookup::look_up;
-use wwwoffle_api::aim::{Aim, BadAim, Limits, MAX_DEPTH, PartClass, RecursiveRequest};
+use wwwoffle_api::fetch_spec::{
+    BadSpec, FetchSpec, Limits, MAX_DEPTH, PartClass, RecursiveRequest,
+};
 use wwwoffle_api::plan::RunPlan;
 use wwwoffle_api::runs::RunItem;
 use wwwoffle_api::scope::Scope;
@@ -65,7 +67,7 @@ const MOST_RUNS_FOR_SITES: usize = MAX_RUNS / 4;
 pub(super) enum RefreshError {
     /// The form is invalid.
     #[error(transparent)]
-    Aim(#[from] BadAim),
+    Spec(#[from] BadSpec),
     /// The URL of the page cannot be fetched.
     #[error("the URL cannot be fetched")]
     Url(#[from] BadTarget),
@@ -176,7 +178,7 @@ pub(super) async fn confirm(
     if let Some(ticket) = sent.form.value("ticket") {
         let context = &caller.context;
         tickets::queue(&context.proxy, ticket).await?.ok_or(FormError::Gone)?;
-        context.fetch.fetcher.nudge();
+        context.fetch.fetcher.wake();
         return Ok(caller.see_other("/queue/"));
     }
     if sent.is_of_message {
@@ -212,7 +214,7 @@ async fn submit_for_site(
     let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
     let limits = Limits { pages, bytes, ..Limits::default() };
     let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
-    asked.aim = Aim { depth, scope: Scope::Host, limits, ..Aim::default() };
+    asked.aim = FetchSpec { depth, scope: Scope::Host, limits, ..FetchSpec::default() };
     let url = target::of_url(&asked.url, &caller.context.base.local)?.url;
     let host_of = |start: &str| {
         target::of_url(start, &caller.context.base.local)
@@ -251,7 +253,7 @@ fn form_fields(form: &SubmittedForm) -> Vec<(&str, &str)> {
     form.fields().filter(|(name, _)| *name != "token").collect()
 }
 
-fn parse_form(form: &SubmittedForm) -> Result<RecursiveRequest, BadAim> {
+fn parse_form(form: &SubmittedForm) -> Result<RecursiveRequest, BadSpec> {
     RecursiveRequest::read(form_fields(form))
 }
 
@@ -334,7 +336,7 @@ fn show_again(
     let mut faults = vec![fault];
     // Parsing stops at the invalid depth. If the URL is invalid, too, the user should see both
     // errors.
-    if let RefreshError::Aim(BadAim::Depth(_)) = error
+    if let RefreshError::Spec(BadSpec::Depth(_)) = error
         && target::of_url(&asked.url, &caller.context.base.local).is_err()
     {
         faults.push(FormFault::new("url", no_url()));
@@ -346,14 +348,16 @@ fn show_again(
 /// Returns the field of the form that must be corrected; `None` if the error concerns no field.
 fn fault(error: &RefreshError) -> Option<FormFault> {
     Some(match error {
-        RefreshError::Aim(BadAim::Depth(_)) => {
-            let text = say("Enter a number from 0 to {most}.");
+        RefreshError::Spec(BadSpec::Depth(_)) => {
+            let text = tr("Enter a number from 0 to {most}.");
             FormFault::new("depth", text.with("most", MAX_DEPTH.to_string()))
         }
-        RefreshError::Aim(BadAim::Scope(_)) => {
-            FormFault::new("method", say("Select one of these."))
+        RefreshError::Spec(BadSpec::Scope(_)) => {
+            FormFault::new("method", tr("Select one of these."))
         }
-        RefreshError::Aim(BadAim::NoUrl) | RefreshError::Url(_) => FormFault::new("url", no_url()),
+        RefreshError::Spec(BadSpec::NoUrl) | RefreshError::Url(_) => {
+            FormFault::new("url", no_url())
+        }
         RefreshError::Want(error) | RefreshError::NotBegun(NotBegun::Page(error)) => {
             FormFault::new("url", invalid_address(error)?)
         }
@@ -363,7 +367,7 @@ fn fault(error: &RefreshError) -> Option<FormFault> {
 
 /// Returns the message for an invalid address of a page.
 pub(super) fn no_url() -> Text {
-    say("Enter the address of a page, such as {example}.")
+    tr("Enter the address of a page, such as {example}.")
         .with("example", "https://www.example.org/")
 }
 
@@ -371,20 +375,20 @@ pub(super) fn no_url() -> Text {
 pub(super) fn invalid_address(error: &WantError) -> Option<Text> {
     Some(match error {
         WantError::Url(_) => no_url(),
-        WantError::Blocked(_) => say("The configuration blocks this address."),
-        WantError::OtherProtocol(_) => say(
+        WantError::Blocked(_) => tr("The configuration blocks this address."),
+        WantError::OtherProtocol(_) => tr(
             "The port of this address belongs to another protocol, such as mail. Browsers do not \
              connect to it either.",
         ),
-        WantError::NeverKept(_) => say("The configuration excludes this address from saving."),
+        WantError::NeverKept(_) => tr("The configuration excludes this address from saving."),
         WantError::FormAnswer(_) => form_answer(),
-        WantError::Circle(_) => say("The aliases of this address form a loop."),
+        WantError::Circle(_) => tr("The aliases of this address form a loop."),
         WantError::Spool(_) => return None,
     })
 }
 
 fn form_answer() -> Text {
-    say("This is the answer to a form. To get a new answer, send the form again.")
+    tr("This is the answer to a form. To get a new answer, send the form again.")
 }
 
 fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {
@@ -400,7 +404,7 @@ fn named(arguments: Option<&str>) -> String {
 
 /// Returns the initial values of the form: the sub-resources that the configuration sets for `url`,
 /// or for pages in general if `url` is empty or invalid.
-pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
+pub(super) fn as_configured(caller: &Caller, url: &str) -> FetchSpec {
     let config = caller.context.base.config();
     let wanted = target::of_url(url, &caller.context.base.local)
         .ok()
@@ -410,7 +414,7 @@ pub(super) fn as_configured(caller: &Caller, url: &str) -> Aim {
         None => is_usual(&config, class),
     };
     let parts = PartClass::ALL.into_iter().map(|class| (class, is_wanted(class)));
-    Aim { parts: parts.collect(), ..Aim::default() }
+    FetchSpec { parts: parts.collect(), ..FetchSpec::default() }
 }
 
 /// Returns the names and values in the arguments of a command URL.

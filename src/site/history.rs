@@ -27,7 +27,7 @@ use crate::proxy::body::{self, Body};
 use crate::proxy::recode;
 use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
 use crate::storage::versions::{self, NotCompared, PageVersions};
 use wwwoffle_api::History;
@@ -174,7 +174,7 @@ pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
-async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, DiffError> {
+async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<StoredCopy>, DiffError> {
     let asked = DiffArguments::read(arguments)?;
     let context = &caller.context;
     let (_, found) =
@@ -190,7 +190,7 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<Kept>, Dif
 
 /// Shows a stored response under our own origin. [`GLASS_CASE`] prevents it from acting in our
 /// name. A page gets a `<base>` element for its links.
-async fn as_it_was(caller: &Caller, kept: &Arc<Kept>) -> Response<Body> {
+async fn as_it_was(caller: &Caller, kept: &Arc<StoredCopy>) -> Response<Body> {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);

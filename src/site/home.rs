@@ -22,7 +22,7 @@ use crate::storage::lists::found;
 use crate::storage::lists::query::ListQuery;
 use crate::storage::purge::room::{max_size, min_free};
 use crate::storage::store::timestamp;
-use wwwoffle_api::{IndexItem, IndexPage, Listed};
+use wwwoffle_api::{IndexItem, IndexPage, ListItems};
 
 /// Number of listed pages.
 const RECENT: &str = "10";
@@ -73,7 +73,7 @@ async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>),
     carry_out(caller, wanted, move |source, wanted| {
         let total = source.index.total(source.viewer)?;
         let items = match found::list(source, wanted)? {
-            IndexPage { listed: Listed::Entries(items), .. } => items,
+            IndexPage { listed: ListItems::Entries(items), .. } => items,
             _ => Vec::new(),
         };
         let icons = IconFinder {

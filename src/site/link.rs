@@ -19,5 +19,5 @@ pub struct LinkReport {
 #[cfg(test)]
 /// A link that the mode does not follow.
 pub(crate) fn link() -> LinkReport {
-    LinkReport { reason: crate::base::text::say("connected"), decides: None, portal: None }
+    LinkReport { reason: crate::base::text::tr("connected"), decides: None, portal: None }
 }

@@ -13,19 +13,18 @@ use super::caller::Caller;
 use super::control::former_form;
 use crate::base::clock;
 use crate::base::owner::Places;
-use crate::base::text::say;
+use crate::base::text::tr;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, MonitorSettings};
 use crate::page::fault::FormFault;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::proxy::like;
-use crate::proxy::target;
+use crate::proxy::{like, target};
 use crate::site::fetches::{invalid_address, no_url};
 use crate::storage::lists::found::ListType;
 use crate::storage::store::timestamp;
 use wwwoffle_api::MonitorItem;
-use wwwoffle_api::aim::MAX_DEPTH;
+use wwwoffle_api::fetch_spec::MAX_DEPTH;
 use wwwoffle_api::scope::Scope;
 
 /// Returns the monitored pages that the caller may see.
@@ -116,8 +115,8 @@ pub(super) async fn set(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, WantError> {
-    let wish = match wish(form) {
-        Ok(wish) => wish,
+    let wanted = match wanted(form) {
+        Ok(wanted) => wanted,
         Err(mut faults) => {
             let url = form.value("url").unwrap_or_default().trim();
             if target::of_url(url, &caller.context.base.local).is_err() {
@@ -126,7 +125,7 @@ pub(super) async fn set(
             return Ok(show_again(caller, form, &faults));
         }
     };
-    match monitor::set(&caller.context.fetch, &caller.requester(), wish).await {
+    match monitor::set(&caller.context.fetch, &caller.requester(), wanted).await {
         Ok(_) => Ok(caller.see_other("/monitor/")),
         Err(error) => match invalid_address(&error) {
             Some(text) => Ok(show_again(caller, form, &[FormFault::new("url", text)])),
@@ -141,13 +140,13 @@ fn show_again(caller: &Caller, form: &SubmittedForm, faults: &[FormFault]) -> Re
 
 /// Parses the form. The error lists the faults of all fields except the URL. A missing URL is an
 /// error without a fault.
-fn wish(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
+fn wanted(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
     let mut faults = Vec::new();
     let mut number = |field: &'static str, most: u16| {
         let text = form.value(field).map(str::trim).filter(|text| !text.is_empty());
         let number = text.map_or(Some(0), |text| text.parse().ok()).filter(|it| *it <= most);
         if number.is_none() {
-            let text = say("Enter a number from 0 to {most}.").with("most", most.to_string());
+            let text = tr("Enter a number from 0 to {most}.").with("most", most.to_string());
             faults.push(FormFault::new(field, text));
         }
         number.unwrap_or_default()
@@ -155,7 +154,7 @@ fn wish(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
     let (versions, depth) = (number("versions", monitor::MAX_VERSIONS), number("depth", MAX_DEPTH));
     let scope = form.value("method").map_or(Ok(Scope::default()), Scope::parse);
     if scope.is_err() {
-        faults.push(FormFault::new("method", say("Select one of these.")));
+        faults.push(FormFault::new("method", tr("Select one of these.")));
     }
     let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
     match (schedule(form), url) {
@@ -177,8 +176,8 @@ pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), Want
     let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };
     if let Some(schedule) = schedule {
-        let wish = MonitorSettings::new(url.to_owned(), schedule, 0);
-        monitor::set(&caller.context.fetch, &caller.requester(), wish).await?;
+        let wanted = MonitorSettings::new(url.to_owned(), schedule, 0);
+        monitor::set(&caller.context.fetch, &caller.requester(), wanted).await?;
     }
     Ok(())
 }
@@ -189,7 +188,7 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
         let fault = || {
-            let text = say("Enter five fields separated by spaces, such as {example}.");
+            let text = tr("Enter five fields separated by spaces, such as {example}.");
             vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
         return line.parse().map_err(|_: ParseScheduleError| fault());
@@ -204,15 +203,15 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     set.map_err(|_| {
         let mut faults = Vec::new();
         if Schedule::of_sets("*", days, "*", "*").is_err() {
-            let text = say("Enter days from 1 to 31, such as {example}.");
+            let text = tr("Enter days from 1 to 31, such as {example}.");
             faults.push(FormFault::new("dofm", text.with("example", "1,3,5-10")));
         }
         if Schedule::of_sets("*", "*", "*", hours).is_err() {
-            let text = say("Enter hours from 0 to 23, such as {example}.");
+            let text = tr("Enter hours from 0 to 23, such as {example}.");
             faults.push(FormFault::new("hofd", text.with("example", "6,18-20")));
         }
         if faults.is_empty() {
-            faults.push(FormFault::new("dofm", say("These months do not have these days.")));
+            faults.push(FormFault::new("dofm", tr("These months do not have these days.")));
         }
         faults
     })

@@ -22,7 +22,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::fetch;
-use crate::fetch::held::Holder;
+use crate::fetch::hold::Holder;
 use crate::page::form::SubmittedForm;
 use crate::page::guard::Token;
 use crate::page::token::Purpose;
@@ -334,7 +334,7 @@ pub(super) async fn prioritize(
     let count =
         caller.context.storage.store.run(move |spool| spool.queue().prioritize(&keys, priority));
     let count = count.await?;
-    caller.context.fetch.fetcher.nudge();
+    caller.context.fetch.fetcher.wake();
     Ok(count)
 }
 

@@ -9,7 +9,7 @@ use wwwoffle_spool::Priority::{First, Last, Usual};
 
 use super::api::{events, json_later, json_now, json_of_body, lines_later, lines_of_body};
 use super::certificates::authority;
-use super::entries::{by_hand, compress, import};
+use super::entries::{compress, edit, import};
 use super::forms::run;
 use super::history::{VersionAction, changes};
 use super::info::source;
@@ -25,7 +25,7 @@ use super::{
     browser, certificates, configuration, control, entries, fetches, former, gateway, history,
     home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
 };
-use crate::base::mode::Choice;
+use crate::base::mode::ModeSetting;
 use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
 
 type PathList = &'static [&'static str];
@@ -141,12 +141,16 @@ pub(super) const ROUTES: &[Route] = &[
     moved(&["/control/status"], "/"),
     moved(&["/control/edit", "/control/edit/"], "/configuration/"),
     page(control::BUTTONS, |caller, at| now(control::ask_button(caller, at.path))),
-    form(&["/control/online"], Change, |caller, _| run(control::switch(caller, Choice::Online))),
-    form(&["/control/offline"], Change, |caller, _| run(control::switch(caller, Choice::Offline))),
-    form(&["/control/autodial"], Change, |caller, _| {
-        run(control::switch(caller, Choice::Autodial))
+    form(&["/control/online"], Change, |caller, _| {
+        run(control::switch(caller, ModeSetting::Online))
     }),
-    form(&["/control/auto"], Change, |caller, _| run(control::switch(caller, Choice::Auto))),
+    form(&["/control/offline"], Change, |caller, _| {
+        run(control::switch(caller, ModeSetting::Offline))
+    }),
+    form(&["/control/autodial"], Change, |caller, _| {
+        run(control::switch(caller, ModeSetting::Autodial))
+    }),
+    form(&["/control/auto"], Change, |caller, _| run(control::switch(caller, ModeSetting::Auto))),
     form(&["/control/fetch"], Change, |caller, _| now(Ok(control::fetch(caller)))),
     form(&["/control/hold"], Change, |caller, _| now(Ok(control::hold(caller)))),
     form(&["/control/reload", "/control/config"], Change, |caller, _| run(control::reload(caller))),
@@ -298,15 +302,15 @@ pub(super) const ROUTES: &[Route] = &[
     query(&["/api/entries"], |caller, call| {
         lines_later(caller, entries::list(caller, call.arguments))
     }),
-    call(&["/api/entries/delete"], Change, answer!(by_hand::forget)),
+    call(&["/api/entries/delete"], Change, answer!(edit::forget)),
     call(&["/api/entries/compress"], Change, |caller, call| {
         lines_of_body(caller, call, |caller, wanted: EntriesToCompress| {
             compress::start(caller, &wanted)
         })
     }),
-    call(&["/api/entries/move"], Administer, answer!(by_hand::rename)),
+    call(&["/api/entries/move"], Administer, answer!(edit::rename)),
     call(&["/api/entries/write"], Administer, |caller, call| {
-        json_later(caller, by_hand::write(caller, call.arguments, call.incoming))
+        json_later(caller, edit::write(caller, call.arguments, call.incoming))
     }),
     call(&["/api/import"], Administer, |caller, call| lines_of_body(caller, call, import::start)),
     // Lists and search.

@@ -16,7 +16,7 @@ use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
-use crate::base::text::say;
+use crate::base::text::tr;
 use crate::proxy::body::Body;
 use crate::site::lists::page::list_unavailable;
 use crate::storage::lists::found::{self, ListSource};
@@ -53,7 +53,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 SearchResult::Nothing
             } else if wanted.query().is_empty() {
                 // "-milk" alone would match nearly every entry.
-                SearchResult::Refused(say(
+                SearchResult::Refused(tr(
                     "Enter at least one word to search for, not only words to leave out.",
                 ))
             } else {

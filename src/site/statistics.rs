@@ -8,9 +8,8 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
-use crate::base::clock;
-use crate::base::shown;
 use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
+use crate::base::{clock, shown};
 use crate::proxy::body::Body;
 use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
 

@@ -8,15 +8,15 @@ use wwwoffle_url::Key;
 use super::caller::Caller;
 use super::queue::QueueRank;
 use crate::base::clock;
-use crate::fetch::held::Holder;
+use crate::fetch::hold::Holder;
 use crate::net::link::LinkClass;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
 use crate::site::link::LinkReport;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
-    Choice, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Held, ItemState,
-    LinkStatus, QueueCounts, QueueItem, RejectionItem, Status,
+    DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Hold, ItemState, LinkStatus,
+    ModeSetting, QueueCounts, QueueItem, RejectionItem, Status,
 };
 
 /// Maximum number of reported rejections.
@@ -59,7 +59,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
 /// Returns the state of the link, if the mode follows it.
 fn link(context: &SiteContext) -> Option<LinkStatus> {
     let link = context.net.link.judgement();
-    (context.base.mode.chosen() == Choice::Auto).then(|| LinkStatus {
+    (context.base.mode.chosen() == ModeSetting::Auto).then(|| LinkStatus {
         reason: link.reason.to_string(),
         since: timestamp(link.since),
         portal: link.portal().map(|portal| portal.url.clone()),
@@ -72,7 +72,7 @@ fn link(context: &SiteContext) -> Option<LinkStatus> {
 /// that of the system.
 pub(super) fn link_report(context: &SiteContext) -> LinkReport {
     let link = context.net.link.judgement();
-    if context.base.mode.chosen() != Choice::Auto {
+    if context.base.mode.chosen() != ModeSetting::Auto {
         return LinkReport {
             reason: context.net.link.connectivity().text(),
             decides: None,
@@ -89,7 +89,7 @@ pub(super) fn link_report(context: &SiteContext) -> LinkReport {
 /// Returns the clients that recently rejected our certificates.
 pub(super) fn rejections(context: &SiteContext) -> Vec<RejectionItem> {
     let list =
-        context.proxy.clients.faces.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
+        context.proxy.clients.tls.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
     list.map(|one| RejectionItem {
         host: one.host,
         client: one.client.to_string(),
@@ -185,7 +185,7 @@ pub(super) fn state(context: &SiteContext, request: &OutgoingSummary) -> ItemSta
     }
 }
 
-pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Held>) -> QueueItem {
+pub(super) fn item(request: OutgoingSummary, state: ItemState, held: Option<Hold>) -> QueueItem {
     let error = match request.fetching.state {
         RequestState::Failed { reason, .. } => Some(reason),
         RequestState::Waiting | RequestState::Asking { .. } => request.fetching.last_error,
@@ -224,13 +224,13 @@ mod tests {
         let mut outgoing = Outgoing::new(Place::of(&url), head, RequestKind::Part, queued);
         outgoing.summary.page = Some("http://h.example/".to_owned());
         outgoing.summary.fetching.last_error = Some("refused".to_owned());
-        let waiting = item(outgoing.summary.clone(), ItemState::Waiting, Some(Held::Mode));
+        let waiting = item(outgoing.summary.clone(), ItemState::Waiting, Some(Hold::Mode));
         assert_eq!((waiting.url.as_str(), waiting.method.as_str()), ("http://h.example/x", "GET"));
         assert_eq!(
             (waiting.kind, waiting.attempts.error.as_deref()),
             (RequestKind::Part, Some("refused"))
         );
-        assert_eq!((waiting.key, waiting.attempts.held), (url.key().to_string(), Some(Held::Mode)));
+        assert_eq!((waiting.key, waiting.attempts.held), (url.key().to_string(), Some(Hold::Mode)));
         outgoing.summary.fetching.state =
             RequestState::Failed { reason: "gone".to_owned(), status: Some(410) };
         let failed = item(outgoing.summary.clone(), ItemState::Failed, None);

@@ -10,10 +10,10 @@ use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::task::spawn_blocking;
-use wwwoffle_spool::{Body as KeptBody, BodyFile, Partial, VerifiedReader, Verifier};
+use wwwoffle_spool::{Body as StoredBody, BodyFile, Partial, VerifiedReader, Verifier};
 
 use super::buffers::{Buffer, Buffers};
-use super::store::{Kept, Store};
+use super::store::{Store, StoredCopy};
 use crate::net::upstream::{BoxError, Failure};
 
 /// A response body on its way to a client.
@@ -58,17 +58,17 @@ pub fn from_bytes(bytes: impl Into<Bytes>) -> Body {
 /// until the digest matches, so that a damaged body never looks complete to its receiver. A
 /// verified body is not checked again while the hot set knows that its file is unchanged.
 #[must_use]
-pub fn stored(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> Body {
+pub fn stored(store: &Store, kept: &Arc<StoredCopy>, trailers: Option<HeaderMap>) -> Body {
     match kept.entry.body() {
-        KeptBody::Whole(bytes) if trailers.is_none() => {
+        StoredBody::Whole(bytes) if trailers.is_none() => {
             from_bytes(Bytes::from_owner(bytes.clone()))
         }
-        KeptBody::Whole(bytes) => {
+        StoredBody::Whole(bytes) => {
             let data = Ok(Frame::data(Bytes::from_owner(bytes.clone())));
             let end = trailers.map(|trailers| Ok(Frame::trailers(trailers)));
             StreamBody::new(stream::iter(std::iter::once(data).chain(end))).boxed_unsync()
         }
-        KeptBody::File(file) => {
+        StoredBody::File(file) => {
             let reading = BodyReader {
                 store: store.clone(),
                 kept: Arc::clone(kept),
@@ -93,7 +93,7 @@ pub fn stored(store: &Store, kept: &Arc<Kept>, trailers: Option<HeaderMap>) -> B
 #[derive(Clone, Debug)]
 pub enum RangeOf {
     /// A complete entry.
-    Kept(Arc<Kept>),
+    Kept(Arc<StoredCopy>),
     /// An incomplete entry whose segments contain the range.
     Partial(Arc<Partial>),
 }
@@ -103,7 +103,7 @@ pub enum RangeOf {
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
     if let RangeOf::Kept(kept) = &of
-        && let KeptBody::Whole(bytes) = kept.entry.body()
+        && let StoredBody::Whole(bytes) = kept.entry.body()
     {
         let bytes = Bytes::from_owner(bytes.clone());
         let within = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
@@ -174,7 +174,7 @@ impl RangeReading {
 /// A stored body being read from the disk.
 struct BodyReader {
     store: Store,
-    kept: Arc<Kept>,
+    kept: Arc<StoredCopy>,
     file: BodyFile,
     /// The verifier of the body; `None` if the body was verified before.
     verifier: Option<Verifier>,

@@ -12,7 +12,7 @@ use super::lists::sessions::Online;
 use super::purge::PurgeState;
 use super::store::Store;
 use crate::base::context::BaseContext;
-use crate::base::mode::Choice;
+use crate::base::mode::ModeSetting;
 use crate::base::statistics::Statistics;
 
 /// The context of spool, index and their maintenance.
@@ -63,7 +63,7 @@ impl StorageContext {
     ///
     /// If the disk fails. The mode has changed nevertheless, but the next start will use the old
     /// mode.
-    pub async fn switch(&self, choice: Choice) -> Result<Choice, wwwoffle_spool::Error> {
+    pub async fn switch(&self, choice: ModeSetting) -> Result<ModeSetting, wwwoffle_spool::Error> {
         let chosen = self.base.mode.set(choice).0;
         if chosen != choice {
             info!(mode = %choice, was = %chosen, "the mode has changed");

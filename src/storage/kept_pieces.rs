@@ -8,7 +8,7 @@ use wwwoffle_http::caching::coding::CodingTerms;
 
 use super::body::{self, Body};
 use super::decoded;
-use super::store::{Kept, Store};
+use super::store::{Store, StoredCopy};
 use crate::net::upstream::BoxError;
 
 /// A stored body in decoded pieces.
@@ -16,7 +16,7 @@ pub(crate) struct KeptPieces(Body);
 
 impl KeptPieces {
     /// The body of `kept`, from its beginning.
-    pub(crate) fn of(store: &Store, kept: &Arc<Kept>) -> Self {
+    pub(crate) fn of(store: &Store, kept: &Arc<StoredCopy>) -> Self {
         let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
         Self(decoded::body(delivery, body::stored(store, kept, None), Arc::default()))
     }
@@ -47,7 +47,7 @@ impl KeptPieces {
 /// disk.
 pub(crate) async fn read_beginning(
     store: &Store,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     length: usize,
 ) -> Result<Vec<u8>, BoxError> {
     let (mut pieces, mut head) = (KeptPieces::of(store, kept), Vec::new());

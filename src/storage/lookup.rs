@@ -12,20 +12,20 @@ use wwwoffle_spool::{Error, Place};
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::spelling::Spelling;
-use crate::storage::store::{Kept, Store};
+use crate::storage::store::{Store, StoredCopy};
 
 /// The entries found for one request.
 #[derive(Debug, Default)]
-pub struct Found {
-    own: Option<Kept>,
-    public: Option<Kept>,
+pub struct CopyPair {
+    own: Option<StoredCopy>,
+    public: Option<StoredCopy>,
 }
 
-impl Found {
+impl CopyPair {
     /// Leaves out entries for other spellings of the URL.
     #[must_use]
     pub fn spelled(self, spelling: &Spelling) -> Self {
-        let is_exact = |kept: &Kept| spelling.is_of(kept.entry.place().variant_text());
+        let is_exact = |kept: &StoredCopy| spelling.is_of(kept.entry.place().variant_text());
         Self { own: self.own.filter(is_exact), public: self.public.filter(is_exact) }
     }
 
@@ -36,7 +36,7 @@ impl Found {
     /// with the newer `Date` is chosen (RFC 9111 §4), since both are responses of the origin to
     /// this request.
     #[must_use]
-    pub fn choose(self, mode: Mode) -> Option<Kept> {
+    pub fn choose(self, mode: Mode) -> Option<StoredCopy> {
         match (self.own, self.public) {
             (Some(own), Some(public)) if mode == Mode::Offline || date(&own) >= date(&public) => {
                 Some(own)
@@ -52,23 +52,23 @@ impl Found {
 /// # Errors
 ///
 /// If the disk fails.
-pub async fn look_up(store: &Store, places: &Places) -> Result<Found, Error> {
+pub async fn look_up(store: &Store, places: &Places) -> Result<CopyPair, Error> {
     let own = preferred(store, &places.own, &places.spelling).await?;
     let public = preferred(store, &places.public, &places.spelling).await?;
-    Ok(Found { own, public: public.filter(|kept| places.accepts_public(&kept.fields, false)) })
+    Ok(CopyPair { own, public: public.filter(|kept| places.accepts_public(&kept.fields, false)) })
 }
 
 async fn preferred(
     store: &Store,
     place: &Place,
     spelling: &Spelling,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<StoredCopy>, Error> {
     let entries = store.entries(place).await?.into_iter();
     // Of several entries with the same preference, this returns the first, which is the newest.
     Ok(entries.min_by_key(|kept| spelling.preference(kept.entry.place().variant_text())))
 }
 
-fn date(kept: &Kept) -> SystemTime {
+fn date(kept: &StoredCopy) -> SystemTime {
     parse_date(&kept.fields).unwrap_or_else(|| kept.entry.received().into())
 }
 

@@ -2,8 +2,8 @@
 
 mod calls;
 mod hot;
-mod kept;
 mod parts;
+mod stored_copy;
 
 mod waiting;
 
@@ -17,13 +17,13 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Body, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter, Spool, Tail,
-    Update, Watcher, Writer,
+    Body, ChangeListener, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter,
+    Spool, Tail, Update, Writer,
 };
 
 use self::hot::HotSet;
-pub use self::hot::{OPEN_FILE, Shelf};
-pub use self::kept::{EntryIdentity, Kept, KeptPart};
+pub use self::hot::{CachedLookup, OPEN_FILE};
+pub use self::stored_copy::{EntryIdentity, KeptPart, StoredCopy};
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;
@@ -59,9 +59,9 @@ impl Store {
     #[must_use]
     pub fn new(spool: Spool) -> Self {
         let set = Arc::new(HotSet::new(HELD));
-        let watcher: Arc<dyn Watcher> = set.clone();
-        if !spool.watch(watcher) {
-            // The spool has too many watchers already. Without reports of changes, the hot set
+        let listener: Arc<dyn ChangeListener> = set.clone();
+        if !spool.watch(listener) {
+            // The spool has too many listeners already. Without reports of changes, the hot set
             // cannot be used.
             set.resize(0);
         }
@@ -96,7 +96,7 @@ impl Store {
     /// # Errors
     ///
     /// If the disk fails.
-    pub async fn kept(&self, place: &Place) -> Result<Option<Kept>, Error> {
+    pub async fn kept(&self, place: &Place) -> Result<Option<StoredCopy>, Error> {
         Ok(self.entries(place).await?.into_iter().next())
     }
 
@@ -106,13 +106,13 @@ impl Store {
     /// # Errors
     ///
     /// If the disk fails.
-    pub async fn entries(&self, place: &Place) -> Result<Vec<Kept>, Error> {
+    pub async fn entries(&self, place: &Place) -> Result<Vec<StoredCopy>, Error> {
         let (spool, place) = (self.spool.clone(), place.clone());
         let entries = blocking(move || spool.entries(&place)).await?;
         for damage in entries.set_aside {
             warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
-        Ok(entries.found.into_iter().filter_map(Kept::read).collect())
+        Ok(entries.found.into_iter().filter_map(StoredCopy::read).collect())
     }
 
     /// Stores an update of `kept` and returns the new state. Returns `None` and changes nothing if
@@ -122,17 +122,21 @@ impl Store {
     /// # Errors
     ///
     /// If the disk fails or is full, or the new head cannot be stored. The entry is then unchanged.
-    pub async fn update(&self, kept: Arc<Kept>, update: Update) -> Result<Option<Kept>, Error> {
+    pub async fn update(
+        &self,
+        kept: Arc<StoredCopy>,
+        update: Update,
+    ) -> Result<Option<StoredCopy>, Error> {
         if kept.part.is_some() {
             return Ok(None);
         }
         let spool = self.spool.clone();
         let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
-        Ok(updated.and_then(Kept::read))
+        Ok(updated.and_then(StoredCopy::read))
     }
 
     /// Moves a stored copy to `damaged/`, after a reader found that its body is damaged.
-    pub async fn set_aside(&self, entry: Arc<Kept>) {
+    pub async fn set_aside(&self, entry: Arc<StoredCopy>) {
         let spool = self.spool.clone();
         match blocking(move || spool.set_aside(&entry.entry)).await {
             Ok(Some(damage)) => warn!(%damage, "a damaged page was moved to damaged/"),
@@ -339,7 +343,7 @@ impl Store {
     pub async fn remove_if(
         &self,
         place: &Place,
-        is_meant: impl Fn(&Kept) -> bool,
+        is_meant: impl Fn(&StoredCopy) -> bool,
     ) -> Result<(), Error> {
         for kept in self.entries(place).await?.into_iter().filter(is_meant) {
             let spool = self.spool.clone();

@@ -20,7 +20,7 @@ use crate::base::owner::Places;
 use crate::storage::context::StorageContext;
 use crate::storage::kept_pieces::read_beginning;
 use crate::storage::lookup::look_up;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 
 /// Maximum number of decoded bytes of a body that are read to compare it.
 const READ: usize = 1 << 20;
@@ -32,7 +32,7 @@ const TITLE_WITHIN: usize = 32 << 10;
 #[derive(Debug)]
 pub struct PageVersions {
     /// The current copy.
-    pub current: Arc<Kept>,
+    pub current: Arc<StoredCopy>,
     /// The older versions, newest first.
     pub older: Vec<Summary>,
     /// The newest older version, if the current copy is missing, for example because its file was
@@ -50,7 +50,7 @@ impl PageVersions {
         &self,
         context: &StorageContext,
         stored: Timestamp,
-    ) -> Result<Option<Arc<Kept>>, Error> {
+    ) -> Result<Option<Arc<StoredCopy>>, Error> {
         if stored == self.current.entry.stored() {
             return Ok(Some(Arc::clone(&self.current)));
         }
@@ -125,8 +125,9 @@ async fn orphaned_versions(
         }
         let newest = older.remove(0);
         let read = read(context, place, newest.stored).await?;
-        let is_theirs =
-            |kept: &Arc<Kept>| place == &places.own || places.accepts_public(&kept.fields, false);
+        let is_theirs = |kept: &Arc<StoredCopy>| {
+            place == &places.own || places.accepts_public(&kept.fields, false)
+        };
         if let Some(current) = read.filter(is_theirs) {
             return Ok(Some(PageVersions { current, older, left_over: Some(newest) }));
         }
@@ -170,25 +171,28 @@ pub async fn read(
     context: &StorageContext,
     place: &Place,
     stored: Timestamp,
-) -> Result<Option<Arc<Kept>>, Error> {
+) -> Result<Option<Arc<StoredCopy>>, Error> {
     let place = place.clone();
     let found = context.store.run(move |spool| spool.version(&place, stored)).await?.found();
-    Ok(found.and_then(Kept::read).map(Arc::new))
+    Ok(found.and_then(StoredCopy::read).map(Arc::new))
 }
 
 /// The title of a stored page, if it is near the beginning of the page.
-pub async fn title(context: &StorageContext, kept: &Arc<Kept>) -> Option<String> {
+pub async fn title(context: &StorageContext, kept: &Arc<StoredCopy>) -> Option<String> {
     let mut body = read_beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
     extract(content_type(kept), kept.entry.url(), &body)?.title
 }
 
-fn content_type(kept: &Kept) -> Option<&str> {
+fn content_type(kept: &StoredCopy) -> Option<&str> {
     kept.fields.get(CONTENT_TYPE)?.to_str().ok()
 }
 
 /// The text of a stored copy, from at most [`READ`] bytes of its body.
-async fn text(context: &StorageContext, kept: &Arc<Kept>) -> Result<VersionText, NotCompared> {
+async fn text(
+    context: &StorageContext,
+    kept: &Arc<StoredCopy>,
+) -> Result<VersionText, NotCompared> {
     let mut body = read_beginning(&context.store, kept, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
     })?;

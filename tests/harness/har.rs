@@ -18,7 +18,7 @@ const SECRETS: [&str; 3] = ["cookie", "set-cookie", "authorization"];
 
 /// The messages about one request.
 #[derive(Default)]
-struct Told {
+struct RequestMessages {
     session: String,
     asked: Value,
     asked_more: Value,
@@ -51,7 +51,7 @@ impl Chromium {
     }
 
     #[track_caller]
-    fn entry(&mut self, told: &Told) -> Value {
+    fn entry(&mut self, told: &RequestMessages) -> Value {
         let (asked, answered) = (&told.asked["request"], &told.answered);
         let begun = told.asked["wallTime"].as_f64().unwrap();
         let begun = Timestamp::from_microsecond((begun * 1e6) as i64).unwrap();
@@ -108,7 +108,7 @@ impl Chromium {
         })
     }
 
-    fn content(&mut self, told: &Told) -> Value {
+    fn content(&mut self, told: &RequestMessages) -> Value {
         let mime = told.answered["mimeType"].as_str().unwrap_or("x-unknown");
         let mut content = json!({"size": told.length, "mimeType": mime});
         if told.is_redirect || told.ended["errorText"].is_string() {
@@ -127,8 +127,8 @@ impl Chromium {
 }
 
 /// Combines the messages about each request. A redirect and its target have the same number.
-fn collect(messages: &[Value]) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+fn collect(messages: &[Value]) -> Vec<RequestMessages> {
+    let mut all: Vec<RequestMessages> = Vec::new();
     let mut known = BTreeMap::new();
     // Additional messages may come before the main message of a request.
     let mut more: BTreeMap<(String, &str), Vec<Value>> = BTreeMap::new();
@@ -144,7 +144,11 @@ fn collect(messages: &[Value]) -> Vec<Told> {
                 }
                 let session = message["sessionId"].as_str().unwrap_or_default().to_owned();
                 known.insert(id, all.len());
-                all.push(Told { session, asked: told.clone(), ..Told::default() });
+                all.push(RequestMessages {
+                    session,
+                    asked: told.clone(),
+                    ..RequestMessages::default()
+                });
                 continue;
             }
             "Network.requestWillBeSentExtraInfo" => {

@@ -69,14 +69,14 @@ fn echo(origin: &Origin) {
 }
 
 /// An extended CONNECT and its response.
-struct Asked {
+struct ConnectExchange {
     status: u16,
     head: hyper::HeaderMap,
     send: h2::SendStream<Bytes>,
     body: h2::RecvStream,
 }
 
-async fn connect(client: &Http2, path: &str, protocol: &'static str) -> Asked {
+async fn connect(client: &Http2, path: &str, protocol: &'static str) -> ConnectExchange {
     let mut request = client.request(
         "CONNECT",
         path,
@@ -90,7 +90,7 @@ async fn connect(client: &Http2, path: &str, protocol: &'static str) -> Asked {
     request.extensions_mut().insert(Protocol::from_static(protocol));
     let (answer, send) = client.begin(request, false).await.unwrap();
     let (parts, body) = answer.await.unwrap().into_parts();
-    Asked { status: parts.status.as_u16(), head: parts.headers, send, body }
+    ConnectExchange { status: parts.status.as_u16(), head: parts.headers, send, body }
 }
 
 /// Reads `count` bytes of a stream.

@@ -65,7 +65,7 @@ fn items_of_a_list() {
         assert_eq!(serde_json::to_string(&item).unwrap(), text);
         assert_eq!(serde_json::from_str::<IndexItem>(text).unwrap(), item);
     }
-    let page = IndexPage { listed: Listed::Entries(vec![full(), minimal()]), next: None };
+    let page = IndexPage { listed: ListItems::Entries(vec![full(), minimal()]), next: None };
     let text = format!("{{\"entries\":[{FULL},{MINIMAL}]}}");
     assert_eq!(serde_json::to_string(&page).unwrap(), text);
     assert_eq!(serde_json::from_str::<IndexPage>(&text).unwrap(), page);
@@ -83,11 +83,11 @@ fn hosts_and_sites() {
     let site = SiteItem { site: "a.example".into(), hosts: 1, entries: 2, bytes: 3 };
     for (listed, text) in [
         (
-            Listed::Hosts(vec![host]),
+            ListItems::Hosts(vec![host]),
             r#"{"hosts":[{"scheme":"http","host":"www.a.example:81","site":"a.example","entries":1,"bytes":2}]}"#,
         ),
         (
-            Listed::Sites(vec![site]),
+            ListItems::Sites(vec![site]),
             r#"{"sites":[{"site":"a.example","hosts":1,"entries":2,"bytes":3}]}"#,
         ),
     ] {

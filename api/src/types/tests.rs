@@ -23,7 +23,7 @@ fn status() {
         &Status {
             version: "0.1.0".into(),
             mode: Mode::Online,
-            chosen: Choice::Auto,
+            chosen: ModeSetting::Auto,
             link: Some(LinkStatus {
                 reason: "h.example answers".into(),
                 since: time(),
@@ -73,12 +73,12 @@ fn status() {
 
 #[test]
 fn mode() {
-    shape(&ModeRequest { mode: Choice::Online }, r#"{"mode":"online"}"#);
+    shape(&ModeRequest { mode: ModeSetting::Online }, r#"{"mode":"online"}"#);
     shape(
-        &ModeChange { mode: Choice::Offline, was: Choice::Auto },
+        &ModeChange { mode: ModeSetting::Offline, was: ModeSetting::Auto },
         r#"{"mode":"offline","was":"auto"}"#,
     );
-    assert_eq!("offline".parse(), Ok(Choice::Offline));
+    assert_eq!("offline".parse(), Ok(ModeSetting::Offline));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn events() {
             r#"{"event":"whole","done":0,"failed":0,"left":0,"bytes":0}"#,
         ),
         (
-            Event::Held { held: Held::Mode, count: 2 },
+            Event::Held { held: Hold::Mode, count: 2 },
             r#"{"event":"held","held":{"reason":"mode"},"count":2}"#,
         ),
         (

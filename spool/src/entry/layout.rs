@@ -15,8 +15,7 @@
 
 mod state;
 
-use crate::fs::size::narrow;
-use crate::fs::size::wide;
+use crate::fs::size::{narrow, wide};
 use std::ops::Range;
 
 use jiff::Timestamp;

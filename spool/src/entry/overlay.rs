@@ -13,8 +13,7 @@ use crate::entry::layout::{EntryState, MAX_HEAD, MAX_URL};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT};
 use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
 use crate::entry::{Entry, layout, place, warc};
-use crate::error;
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::fs::{Disk, OpenedFile, read_exactly};
 
 /// The ending of update files, in place of the ending of the entry.

@@ -3,7 +3,7 @@
 //! A place is a URL, an owner and a variant. The owner is part of the key: an entry of one person
 //! is found only by requests of that person. The variant is not part of the key: all variants of a
 //! response have the same key and are in the directory `9f86d081….variants/`. Each has the SHA-256
-//! of its variant text as its name ([`crate::tree::shelf`]).
+//! of its variant text as its name ([`crate::tree::variants`]).
 
 mod names;
 

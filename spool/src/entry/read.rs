@@ -1,7 +1,7 @@
 //! Reading an entry. A small entry takes one open and one read.
 
 use crate::fs::read_exactly;
-use crate::fs::size::narrow;
+use crate::fs::size::{narrow, wide};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -16,9 +16,7 @@ use crate::entry::part::SegmentPosition;
 use crate::entry::place::Place;
 use crate::entry::warc::Reason;
 use crate::entry::{Body, BodyBytes, BodyFile, Entry, SharedBytes, gzip, holder, layout, overlay};
-use crate::error;
-use crate::error::{Error, Result};
-use crate::fs::size::wide;
+use crate::error::{self, Error, Result};
 use crate::fs::{Disk, DiskFile, OpenedFile};
 use wwwoffle_url::Key;
 

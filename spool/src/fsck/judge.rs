@@ -21,11 +21,10 @@ use crate::notes::{pins, state, statistics};
 use crate::queue::monitor::{MAX_MONITOR_FILE, Monitor};
 use crate::queue::outgoing::{MAX_REQUEST_FILE, Outgoing, Secrets};
 use crate::queue::runs::MAX_RUN;
-use crate::queue::seal;
-use crate::queue::seal::Vault;
+use crate::queue::seal::{self, Vault};
 use crate::tree::segments::files;
-use crate::tree::shelf::MAX_VARIANTS;
-use crate::tree::{salvage, shelf};
+use crate::tree::variants::MAX_VARIANTS;
+use crate::tree::{salvage, variants};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_url::Key;
@@ -171,7 +170,7 @@ impl FileJudge<'_> {
     /// The names in the directory of variants of a key, except that of the entry that does not
     /// vary.
     fn others(&self, place: &Place) -> Result<Vec<Key>> {
-        let mut names = shelf::names(self.disk, &self.root.join(place.variants_path()))?;
+        let mut names = variants::names(self.disk, &self.root.join(place.variants_path()))?;
         names.retain(|name| *name != Place::SINGLE);
         Ok(names)
     }
@@ -205,7 +204,7 @@ impl FileJudge<'_> {
         }
         let is_among = to.starts_with(entry.place().variants_path());
         let has_room = || {
-            let others = shelf::names(self.disk, parent(&there))?;
+            let others = variants::names(self.disk, parent(&there))?;
             Ok::<_, Error>(others.len() < MAX_VARIANTS)
         };
         if is_among && !self.is_there(&there)? && !has_room()? {

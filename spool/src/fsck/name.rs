@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use crate::entry::place;
-use crate::entry::place::{EXTENSION, Place, VARIANTS};
+use crate::entry::place::{self, EXTENSION, Place, VARIANTS};
 use crate::tree::versions::version_path;
 
 /// The ending of update files.

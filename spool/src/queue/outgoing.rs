@@ -14,10 +14,10 @@ use crate::entry::warc::{
 };
 use crate::entry::{layout, warc};
 use crate::error::{Error, Result};
+use crate::queue::membership::{MAX_CLASS, RunMembership};
 use crate::queue::seal::Vault;
 use crate::queue::spellings::{MAX_SPELLINGS, MAX_TARGET};
-use crate::queue::wish::{MAX_CLASS, Wish};
-use crate::queue::{Priority, spellings, wish};
+use crate::queue::{Priority, membership, spellings};
 
 /// The longest head of an outgoing request, in bytes.
 pub const MAX_REQUEST_HEAD: usize = 64 << 10;
@@ -83,7 +83,7 @@ pub struct OutgoingSummary {
     /// The attempts to fetch the request.
     pub fetching: AttemptState,
     /// The runs that need the response.
-    pub wishes: Vec<Wish>,
+    pub runs: Vec<RunMembership>,
     /// The type of the sub-resource, a word of `a`–`z` and `-`. `None` for a page.
     pub class: Option<String>,
     /// Whether to fetch the request even if a copy is stored. Always true for the kinds of
@@ -228,7 +228,7 @@ impl Outgoing {
             page: None,
             hops: 0,
             fetching: AttemptState::default(),
-            wishes: Vec::new(),
+            runs: Vec::new(),
             class: None,
             renew: kind.always_revalidates(),
             priority: Priority::Usual,
@@ -280,7 +280,7 @@ impl Outgoing {
         if let Some(error) = &self.summary.fetching.last_error {
             record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
         }
-        self.encode_wishes(&mut record);
+        self.encode_runs(&mut record);
         let sealed = match &self.secrets {
             Secrets::None => None,
             Secrets::Open(secrets) => Some(vault.seal(&self.summary.place.key(), secrets)?),
@@ -297,9 +297,9 @@ impl Outgoing {
 
     /// Writes the fields that the first versions of the format did not have. Each is written only
     /// if it differs from its default.
-    fn encode_wishes(&self, record: &mut Record) {
-        if !self.summary.wishes.is_empty() {
-            record.field("Wwwoffle-Runs", &wish::to_text(&self.summary.wishes));
+    fn encode_runs(&self, record: &mut Record) {
+        if !self.summary.runs.is_empty() {
+            record.field("Wwwoffle-Runs", &membership::to_text(&self.summary.runs));
         }
         if !self.summary.line.spellings.is_empty() {
             record.field("Wwwoffle-Spellings", &spellings::to_text(&self.summary.line.spellings));
@@ -371,7 +371,7 @@ impl Outgoing {
             page: header.get("Wwwoffle-Page").map(unescape),
             hops: small("Wwwoffle-Hops")?.unwrap_or(u32::MAX).try_into().unwrap_or(u8::MAX),
             fetching,
-            wishes: header.get("Wwwoffle-Runs").map(wish::from_text).unwrap_or_default(),
+            runs: header.get("Wwwoffle-Runs").map(membership::from_text).unwrap_or_default(),
             class: class.filter(|word| is_class(word)).map(str::to_owned),
             renew: kind.always_revalidates() || header.get("Wwwoffle-Renew").is_some(),
             priority: priority.unwrap_or_default(),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use crate::error::{Damage, Error, Result};
 use crate::fs::names::names;
 use crate::fs::whole::read_whole;
-use crate::queue::wish::RunId;
+use crate::queue::membership::RunId;
 
 /// The longest text of a run, in bytes.
 pub const MAX_RUN: usize = 64 << 20;

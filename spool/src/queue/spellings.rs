@@ -78,7 +78,7 @@ pub(crate) fn refusal(new: &OutgoingSummary, known: &OutgoingSummary) -> Option<
     let is_by_person =
         matches!(new.kind, RequestKind::Page | RequestKind::Part | RequestKind::Refresh);
     let is_known = known.targets().any(|target| target == new.target());
-    if !is_by_person || is_known || !new.wishes.is_empty() || new.asked_from != known.asked_from {
+    if !is_by_person || is_known || !new.runs.is_empty() || new.asked_from != known.asked_from {
         None
     } else if !is_allowed(new.target()) {
         Some("this one is too long to be added")
@@ -114,7 +114,7 @@ impl Outgoing {
         let request = |target: &String| {
             let head = [method, target.as_bytes(), rest].join(&b' ');
             let line = RequestLine::new(&head, &self.summary.place);
-            let summary = OutgoingSummary { line, wishes: Vec::new(), ..self.summary.clone() };
+            let summary = OutgoingSummary { line, runs: Vec::new(), ..self.summary.clone() };
             Outgoing { summary, head, ..self.clone() }
         };
         self.summary.line.spellings.iter().map(request).collect()
@@ -128,8 +128,8 @@ mod tests {
 
     use super::*;
     use crate::entry::place::Place;
+    use crate::queue::membership;
     use crate::queue::outgoing::RequesterLocation;
-    use crate::queue::wish;
 
     fn request(target: &str) -> Outgoing {
         let url = CanonicalUrl::parse("http://h.example/?f=2&t=9", &LocalHost::default()).unwrap();
@@ -142,8 +142,8 @@ mod tests {
         let mut known = request("/?f=2&amp;t=9");
         for target in ["/?f=2&t=9", "/?f=2&amp;t=9", "/%3ff=2&t=9", "/?f=2&t=9"] {
             let new = request(target);
-            if wish::requests_more(&new.summary, &known.summary) {
-                wish::merge(&mut known, &new);
+            if membership::requests_more(&new.summary, &known.summary) {
+                membership::merge(&mut known, &new);
             }
         }
         assert_eq!(known.summary.line.spellings, ["/?f=2&t=9", "/%3ff=2&t=9"]);
@@ -157,7 +157,7 @@ mod tests {
         let mut known = request("/?f=2&t=9");
         for number in 0..20 {
             let new = request(&format!("/?f=2&t=9&{number}"));
-            wish::merge(&mut known, &new);
+            membership::merge(&mut known, &new);
         }
         assert_eq!(known.summary.line.spellings.len(), MAX_SPELLINGS);
         assert_eq!(refusal(&request("/?f=2&t=9&7").summary, &known.summary), None, "it is known");
@@ -167,11 +167,11 @@ mod tests {
         let mut known = request("/?f=2&t=9");
         let mut new = request("/?f=2&amp;t=9");
         new.summary.asked_from = RequesterLocation::Elsewhere;
-        assert!(!wish::requests_more(&new.summary, &known.summary));
-        wish::merge(&mut known, &new);
+        assert!(!membership::requests_more(&new.summary, &known.summary));
+        membership::merge(&mut known, &new);
         assert_eq!(known.summary.line.spellings, [""; 0]);
-        wish::merge(&mut known, &request("/?f=2&%74=9"));
-        wish::merge(&mut known, &new);
+        membership::merge(&mut known, &request("/?f=2&%74=9"));
+        membership::merge(&mut known, &new);
         assert_eq!(known.summary.line.spellings, ["/?f=2&%74=9"], "its own spellings stay");
     }
 

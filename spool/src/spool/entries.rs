@@ -15,7 +15,7 @@ use crate::tree::list::{self, EntryList, SpoolHost};
 use crate::tree::rekey::{self, MoveOutcome};
 use crate::tree::removed::{BringBackReport, Removal, RemovalSummary};
 use crate::tree::restore::{self, RestoreOutcome};
-use crate::tree::seen::{LookupTrace, Watcher};
+use crate::tree::seen::{ChangeListener, LookupTrace};
 use crate::tree::update::Update;
 use crate::tree::versions;
 use crate::tree::walk::SpoolWalk;
@@ -43,7 +43,7 @@ impl Spool {
     }
 
     /// Looks up every entry of a key, and records which files the lookup read. While
-    /// [`Spool::is_as_seen`] is true for that record, another lookup returns the same. There is no
+    /// [`Spool::is_current`] is true for that record, another lookup returns the same. There is no
     /// record if that cannot be decided, for example just after a change.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl Spool {
 
     /// Whether every file that a lookup read is unchanged. Takes one system call for each file.
     #[must_use]
-    pub fn is_as_seen(&self, seen: &LookupTrace) -> bool {
+    pub fn is_current(&self, seen: &LookupTrace) -> bool {
         seen.is_current(&*self.disk_root().disk)
     }
 
@@ -69,11 +69,11 @@ impl Spool {
         self.tree().is_there(place)
     }
 
-    /// Reports every later change of entries by this process to `watcher`. Returns false if there
-    /// are too many watchers.
+    /// Reports every later change of entries by this process to `listener`. Returns false if there
+    /// are too many listeners.
     #[must_use]
-    pub fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
-        self.tree().watch(watcher)
+    pub fn watch(&self, listener: Arc<dyn ChangeListener>) -> bool {
+        self.tree().watch(listener)
     }
 
     /// Lists the older versions of exactly this place, the newest first, without the entry itself.

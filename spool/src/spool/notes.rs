@@ -14,8 +14,8 @@ use crate::notes::state::{self, ProgramState};
 use crate::notes::statistics::{self, Statistics};
 use crate::notes::used::{self, Uses};
 use crate::notes::{imports, local, pins};
+use crate::queue::membership::RunId;
 use crate::queue::runs;
-use crate::queue::wish::RunId;
 
 impl Spool {
     /// Reads when entries were last used, as last written. A missing or invalid file counts as

@@ -11,12 +11,11 @@ use crate::entry::summary::Summary;
 use crate::entry::{Entries, Lookup};
 use crate::error::Result;
 use crate::fs::{Disk, SystemDisk};
-use crate::queue;
-use crate::queue::monitor;
 use crate::queue::monitor::MonitorSummary;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
+use crate::queue::{self, monitor};
 use crate::tree::list::{EntryList, SpoolHost};
-use crate::tree::shelf::{KeyLookup, VariantChoice};
+use crate::tree::variants::{KeyLookup, VariantChoice};
 use crate::tree::{LOOKUP_TRIES, list, versions};
 use wwwoffle_url::Key;
 

@@ -39,15 +39,15 @@ pub(crate) fn of_file(disk: &dyn Disk, path: &Path) -> Result<u64> {
 pub(crate) fn of_place(disk: &dyn Disk, root: &Path, place: &Place) -> Result<DiskUsage> {
     let single = root.join(place.single_path());
     let (keys, key) = (parent(&single), place.key().to_string());
-    let (shelf, name) = (root.join(place.variants_path()), place.variant_name().to_string());
+    let (directory, name) = (root.join(place.variants_path()), place.variant_name().to_string());
     if !place.variant_text().is_empty() {
-        return companion_usage(disk, &shelf, &name);
+        return companion_usage(disk, &directory, &name);
     }
     let mut taken = companion_usage(disk, keys, &key)?;
     if matches!(disk.open(&single), Err(error) if is_missing(&error)) {
         // The entry is among the variants, but earlier versions are in the directory where the
         // entry was before.
-        taken.bytes = taken.bytes.saturating_add(companion_usage(disk, &shelf, &name)?.bytes);
+        taken.bytes = taken.bytes.saturating_add(companion_usage(disk, &directory, &name)?.bytes);
     }
     Ok(taken)
 }

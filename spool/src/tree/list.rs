@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use wwwoffle_url::Key;
 
-use crate::entry::place;
-use crate::entry::place::{EXTENSION, SCHEMES, VARIANTS};
+use crate::entry::place::{self, EXTENSION, SCHEMES, VARIANTS};
 use crate::entry::summary::{Summary, read_summary};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::names::{names, names_if_any};

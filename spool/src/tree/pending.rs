@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::entry::place::Place;
 use crate::error::Error;
 use crate::fs::parallel::lock;
-use crate::tree::shelf::{MAX_VARIANTS, eviction_order};
+use crate::tree::variants::{MAX_VARIANTS, eviction_order};
 use crate::tree::{FinishedFile, Tree};
 use wwwoffle_url::Key;
 

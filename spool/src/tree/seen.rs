@@ -4,7 +4,7 @@
 //! A lookup whose result may be cached uses [`RecordingDisk`]. This disk records each name that the
 //! lookup reads, with its stamp, including missing names. While all of these are unchanged, another
 //! lookup returns the same. Changes by this process are reported at once, by place, to every
-//! [watcher](crate::Spool::watch).
+//! [listener](crate::Spool::watch).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, Stamp};
 use crate::tree::Tree;
-use crate::tree::shelf::{KeyLookup, VariantChoice};
+use crate::tree::variants::{KeyLookup, VariantChoice};
 
 /// A file that was changed more recently than this may change again without a new time stamp: the
 /// clock of a file system ticks only about a hundred times a second.
 const SETTLED_AFTER: SignedDuration = SignedDuration::from_millis(50);
 
-/// The largest number of watchers of one spool. Each change waits for all of them.
-const MAX_WATCHERS: usize = 4;
+/// The largest number of listeners of one spool. Each change waits for all of them.
+const MAX_LISTENERS: usize = 4;
 
 /// The names that a lookup read, with their stamps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl LookupTrace {
 }
 
 /// The receiver of changes; see [`crate::Spool::watch`].
-pub trait Watcher: std::fmt::Debug + Send + Sync {
+pub trait ChangeListener: std::fmt::Debug + Send + Sync {
     /// The entries of this place's key have changed. Called by the thread that changed them, before
     /// the call that makes the change returns. An implementation must neither wait nor call the
     /// spool.
@@ -67,17 +67,17 @@ impl Drop for ChangeGuard<'_> {
 }
 
 impl Tree {
-    /// Reports a change to every watcher.
+    /// Reports a change to every listener.
     pub(crate) fn changed(&self, place: &Place) {
-        let watchers = self.watchers.read().unwrap_or_else(PoisonError::into_inner);
-        watchers.iter().for_each(|watcher| watcher.changed(place));
+        let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner);
+        listeners.iter().for_each(|listener| listener.changed(place));
     }
 
-    /// Adds a watcher. Returns false if the number of watchers has reached its limit.
-    pub(crate) fn watch(&self, watcher: Arc<dyn Watcher>) -> bool {
-        let mut watchers = self.watchers.write().unwrap_or_else(PoisonError::into_inner);
-        let has_room = watchers.len() < MAX_WATCHERS;
-        watchers.extend(has_room.then_some(watcher));
+    /// Adds a listener. Returns false if the number of listeners has reached its limit.
+    pub(crate) fn watch(&self, listener: Arc<dyn ChangeListener>) -> bool {
+        let mut listeners = self.listeners.write().unwrap_or_else(PoisonError::into_inner);
+        let has_room = listeners.len() < MAX_LISTENERS;
+        listeners.extend(has_room.then_some(listener));
         has_room
     }
 

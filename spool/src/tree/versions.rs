@@ -27,7 +27,7 @@ use crate::error::{Damage, Error, Result};
 use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
-use crate::tree::shelf::VariantChoice;
+use crate::tree::variants::VariantChoice;
 use crate::tree::{FinishedFile, LOOKUP_TRIES, Tree};
 use wwwoffle_url::Key;
 

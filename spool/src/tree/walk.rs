@@ -212,7 +212,7 @@ impl KeyDirectory {
                 with_bodies.then(|| self.shared_bodies(&self.path, &names, &stem)).transpose()?;
             found.push(looked.walked(names.versions(&stem), beside, shared));
         }
-        for key in names.shelves.difference(&hidden) {
+        for key in names.varying.difference(&hidden) {
             let stem = key.to_string();
             let directory = self.path.join(format!("{stem}{VARIANTS}"));
             let among = NamesByKey::of(&texts(disk, &directory)?);
@@ -312,7 +312,7 @@ impl WalkedFile {
 #[derive(Debug, Default)]
 struct NamesByKey {
     singles: Vec<Key>,
-    shelves: HashSet<Key>,
+    varying: HashSet<Key>,
     /// The stems that have an update file.
     updated: HashSet<String>,
     versions: HashMap<String, usize>,
@@ -333,7 +333,7 @@ impl NamesByKey {
             if rest == EXTENSION {
                 all.singles.push(key);
             } else if rest == VARIANTS {
-                all.shelves.insert(key);
+                all.varying.insert(key);
             } else if overlay::is_name(rest) {
                 all.updated.insert(stem.to_owned());
             } else if versions::time_of(name, stem).is_some() {

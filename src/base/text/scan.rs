@@ -15,12 +15,12 @@ use polib::po_file;
 use super::{BUILT_IN, Catalogue};
 
 /// The functions whose arguments are texts, and the number of texts of each.
-const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("say(", 1), ("count(", 2)];
+const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("tr(", 1), ("count(", 2)];
 
 /// English texts. For a text with a number, the key is the plural and the value is the singular.
 type Texts = BTreeMap<String, Option<String>>;
 
-/// The English texts in one file. Templates call `t` and `n`, Rust code calls `say` and `count`.
+/// The English texts in one file. Templates call `t` and `n`, Rust code calls `tr` and `count`.
 fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     let mut found = Texts::new();
     for (call, many) in calls {
@@ -198,6 +198,6 @@ fn texts_are_found_where_they_are_said() {
     };
     let want = texts(&[("One", None), ("with {a}", None), ("{n} \"b\"", Some("{n} a"))]);
     assert_eq!(texts_of(template, &CALLS[..2]), want);
-    let code = "say(\"A \\\n  line\").with(\"b\", x), count(n as u64, \"one\",\n \"other\"), iter.count(), fn say(x: &str)";
+    let code = "tr(\"A \\\n  line\").with(\"b\", x), count(n as u64, \"one\",\n \"other\"), iter.count(), fn tr(x: &str)";
     assert_eq!(texts_of(code, &CALLS[2..]), texts(&[("A line", None), ("other", Some("one"))]));
 }

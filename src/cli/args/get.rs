@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use wwwoffle_config::Size;
 
-use wwwoffle_api::aim::{MAX_DEPTH, PartClass};
+use wwwoffle_api::fetch_spec::{MAX_DEPTH, PartClass};
 use wwwoffle_api::scope::Scope;
 
 /// The arguments of `get`.

@@ -10,7 +10,7 @@ use std::{
 use super::Control;
 use crate::base::exit::ExitStatus;
 use crate::cli::failure::VerbFailure;
-use wwwoffle_api::{Choice, ModeChange, ModeRequest};
+use wwwoffle_api::{ModeChange, ModeRequest, ModeSetting};
 
 /// Serves one connection on the socket of `spool` in a thread: reads one request, sends `answer` in
 /// pieces of `piece` bytes, and closes. The thread returns the request.
@@ -45,7 +45,7 @@ pub(in crate::cli) fn ok(body: &str) -> String {
 }
 
 fn change(spool: &Path) -> Result<ModeChange, VerbFailure> {
-    Control::new(spool).post("/api/mode", &ModeRequest { mode: Choice::Online })
+    Control::new(spool).post("/api/mode", &ModeRequest { mode: ModeSetting::Online })
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn asks_and_understands() {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok(r#"{"mode":"online","was":"offline"}"#), 7);
     let answer = change(spool.path()).unwrap();
-    assert_eq!(answer, ModeChange { mode: Choice::Online, was: Choice::Offline });
+    assert_eq!(answer, ModeChange { mode: ModeSetting::Online, was: ModeSetting::Offline });
     let asked = daemon.join().unwrap().to_ascii_lowercase();
     assert!(asked.starts_with("post /api/mode http/1.1\r\n"), "{asked}");
     assert!(asked.contains("\r\nhost: localhost\r\n"), "{asked}");

@@ -18,8 +18,8 @@ use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
-use crate::storage::store::Kept;
-use wwwoffle_api::aim::RecursiveRequest;
+use crate::storage::store::StoredCopy;
+use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::plan::{Expected, RunPlan};
 
 /// The largest number of requests that wait to be examined. Further requests count as not stored.
@@ -130,9 +130,9 @@ impl<'a> PlanWalk<'a> {
             if let RequestState::Failed { reason, .. } = &outgoing.summary.fetching.state {
                 self.runs.failed(&outgoing, reason, false);
             } else if let Some(known) = self.waiting.get_mut(&key) {
-                let further = outgoing.summary.wishes.iter().map(|wish| wish.depth).max();
-                for wish in &mut known.summary.wishes {
-                    wish.depth = wish.depth.max(further.unwrap_or_default());
+                let further = outgoing.summary.runs.iter().map(|member| member.depth).max();
+                for member in &mut known.summary.runs {
+                    member.depth = member.depth.max(further.unwrap_or_default());
                 }
             } else if self.waiting.len() < MAX_WAITING {
                 self.queue.push_back(key);
@@ -177,7 +177,12 @@ impl<'a> PlanWalk<'a> {
     }
 
     /// Counts a stored copy and follows its references.
-    async fn count_stored(&mut self, outgoing: &Outgoing, found: &Foreseen, kept: &Arc<Kept>) {
+    async fn count_stored(
+        &mut self,
+        outgoing: &Outgoing,
+        found: &Foreseen,
+        kept: &Arc<StoredCopy>,
+    ) {
         let (class, length) = (class_of(outgoing), kept.entry.body_len());
         let (outcome, mut bytes) = match found.how {
             Some(_) => (UrlOutcome::Kept, 0),
@@ -250,7 +255,7 @@ fn class_of(outgoing: &Outgoing) -> SizeClass {
 
 /// Whether a document of this class may have references.
 fn may_have_references(class: SizeClass) -> bool {
-    use wwwoffle_api::aim::PartClass::{Frames, Iframes, Scripts, Stylesheets};
+    use wwwoffle_api::fetch_spec::PartClass::{Frames, Iframes, Scripts, Stylesheets};
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use wwwoffle_api::aim::PartClass;
+use wwwoffle_api::fetch_spec::PartClass;
 use wwwoffle_api::plan::{Amount, EstimateBasis};
 
 /// The largest number of pairs of host and class. Further hosts share the estimate of their class.

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use lru::LruCache;
 use tracing::debug;
 use wwwoffle_config::UrlParts;
-use wwwoffle_spool::{Outgoing, RequestKind, Wish};
+use wwwoffle_spool::{Outgoing, RequestKind, RunMembership};
 use wwwoffle_url::CanonicalUrl;
 
 use super::robots::{self, MAX_ROBOTS, Robots};
@@ -129,19 +129,19 @@ pub(in crate::fetch) fn robots_url(
 ) -> Option<CanonicalUrl> {
     let summary = &outgoing.summary;
     // If a person has made the request too, its kind is not `Recursive`.
-    let is_of_runs = summary.kind == RequestKind::Recursive && !summary.wishes.is_empty();
+    let is_of_runs = summary.kind == RequestKind::Recursive && !summary.runs.is_empty();
     if !is_of_runs || summary.class.is_some() {
         return None;
     }
     let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
     let config = context.base.config();
-    let heeds = |wish: &Wish| {
-        runs.with_run(wish.run, |run| {
+    let heeds = |member: &RunMembership| {
+        runs.with_run(member.run, |run| {
             !run.is_start(&url) && robots::obeys_robots(&config, &url, &run.aim)
         })
     };
     // If one run ignores the rules, the URL may be fetched.
-    outgoing.summary.wishes.iter().all(|wish| heeds(wish) == Some(true)).then_some(url)
+    outgoing.summary.runs.iter().all(|member| heeds(member) == Some(true)).then_some(url)
 }
 
 /// The rules of the site of `url`; `None` if they are not known without a request.

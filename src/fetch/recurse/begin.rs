@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wwwoffle_spool::{Outgoing, RequestKind, RunId, Wish};
+use wwwoffle_spool::{Outgoing, RequestKind, RunId, RunMembership};
 use wwwoffle_url::CanonicalUrl;
 
 use super::run::Run;
@@ -13,7 +13,7 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::want::{self, WantError};
 use crate::proxy::target::of_url;
 use crate::storage::store::timestamp;
-use wwwoffle_api::aim::{Aim, RecursiveRequest};
+use wwwoffle_api::fetch_spec::{FetchSpec, RecursiveRequest};
 
 /// The reason why a fetch did not start.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub async fn begin(
 pub(crate) async fn begin_at(
     context: &Arc<FetchContext>,
     outgoing: Outgoing,
-    aim: &Aim,
+    aim: &FetchSpec,
 ) -> Result<RunId, NotBegun> {
     let url =
         of_url(outgoing.summary.place.url(), &context.base.local).map_err(WantError::from)?.url;
@@ -83,7 +83,7 @@ async fn start(
         context.fetcher.runs().forget(id);
         return Err(WantError::from(error).into());
     }
-    context.fetcher.nudge();
+    context.fetcher.wake();
     Ok(id)
 }
 
@@ -108,14 +108,14 @@ pub(in crate::fetch) fn first(
 fn run_at(
     url: CanonicalUrl,
     mut outgoing: Outgoing,
-    aim: &Aim,
+    aim: &FetchSpec,
 ) -> Result<(Run, Outgoing), NotBegun> {
     let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
     let owner = outgoing.summary.place.owner().map(str::to_owned);
     let now = timestamp(clock::now());
     let mut run = Run::new(id, owner, url, aim.clone(), now);
     run.take_start_page(outgoing.summary.place.key());
-    outgoing.summary.wishes = vec![Wish { run: id, depth: aim.depth }];
+    outgoing.summary.runs = vec![RunMembership { run: id, depth: aim.depth }];
     outgoing.summary.renew = aim.force || outgoing.summary.kind.always_revalidates();
     Ok((run, outgoing))
 }

@@ -7,7 +7,7 @@ use wwwoffle_config::{Config, FetchOptions, UrlParts, UrlRules};
 use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::run::LeftOut;
-use wwwoffle_api::aim::{Aim, PartClass};
+use wwwoffle_api::fetch_spec::{FetchSpec, PartClass};
 use wwwoffle_html::{
     references as links,
     references::{Class, Link, References},
@@ -57,11 +57,12 @@ impl WantedClasses {
     /// The classes to fetch with the page at `page`: those that the configuration selects, changed
     /// by the aims of the runs that want the page. A class is included if any run includes it.
     #[must_use]
-    pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&Aim]) -> Self {
+    pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&FetchSpec]) -> Self {
         let (options, url) = (&config.fetch_options, UrlParts::of(page));
         let says = |class| *option(options, class).of(&url);
         let is_wanted = |class: &PartClass| {
-            let of_aim = |aim: &&Aim| aim.parts.get(class).copied().unwrap_or_else(|| says(*class));
+            let of_aim =
+                |aim: &&FetchSpec| aim.parts.get(class).copied().unwrap_or_else(|| says(*class));
             if aims.is_empty() { says(*class) } else { aims.iter().any(of_aim) }
         };
         Self {
@@ -206,12 +207,12 @@ mod tests {
             "[fetch-options]\nscripts = false\n\
              [[fetch-options.for]]\nurl = \"*://h.example/plain/*\"\nimages = false\n",
         );
-        let aim = |parts: &[(PartClass, bool)]| Aim {
+        let aim = |parts: &[(PartClass, bool)]| FetchSpec {
             parts: parts.iter().copied().collect(),
-            ..Aim::default()
+            ..FetchSpec::default()
         };
         let (page, plain) = (url("http://h.example/"), url("http://h.example/plain/x"));
-        let has = |page, aims: &[&Aim], class| {
+        let has = |page, aims: &[&FetchSpec], class| {
             WantedClasses::of(&config, page, aims).classes.contains(&class)
         };
         assert!(has(&page, &[], PartClass::Images));

@@ -24,9 +24,9 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use self::walk::PageWalk;
 use crate::base::owner::Owner;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::fetch::context::FetchContext;
-use wwwoffle_api::Parts;
+use wwwoffle_api::PageParts;
 
 /// The largest number of sub-resources of one page that are examined, including those left out.
 const MAX_PARTS: usize = 5_000;
@@ -151,7 +151,7 @@ impl Bounds {
 pub(crate) fn find_parts(
     source: &impl EntrySource,
     page: &StoredPage<'_>,
-) -> Result<Option<Parts<Text>>, Error> {
+) -> Result<Option<PageParts<Text>>, Error> {
     look_within(source, page, Bounds::from_now())
 }
 
@@ -159,9 +159,9 @@ fn look_within(
     source: &impl EntrySource,
     page: &StoredPage<'_>,
     bounds: Bounds,
-) -> Result<Option<Parts<Text>>, Error> {
+) -> Result<Option<PageParts<Text>>, Error> {
     let Some(parts) = PageWalk::new(source, page, bounds).walk_all()? else { return Ok(None) };
-    let mut told = Parts { cut: parts.cut, list: parts.list, ..Parts::default() };
+    let mut told = PageParts { cut: parts.cut, list: parts.list, ..PageParts::default() };
     for part in &told.list {
         told.counts.add(part.state);
     }
@@ -194,11 +194,11 @@ pub(crate) async fn look_at(
     url: CanonicalUrl,
     entry: Entry,
     owner: Owner,
-) -> Result<Option<Parts<Text>>, Error> {
+) -> Result<Option<PageParts<Text>>, Error> {
     let turns = Arc::clone(&context.fetcher.complete.0);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
-        let cut = Some(say("too many other pages are being checked now"));
-        return Ok(Some(Parts { cut, ..Parts::default() }));
+        let cut = Some(tr("too many other pages are being checked now"));
+        return Ok(Some(PageParts { cut, ..PageParts::default() }));
     };
     let (config, local) = (context.base.config(), context.base.local.clone());
     let look = move |spool: &Spool| {

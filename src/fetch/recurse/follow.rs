@@ -9,7 +9,7 @@ use hyper::http::request::Parts;
 use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_config::Config;
-use wwwoffle_spool::{Outgoing, Wish};
+use wwwoffle_spool::{Outgoing, RunMembership};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose};
@@ -27,8 +27,8 @@ use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
-use crate::storage::store::{Kept, timestamp};
-use wwwoffle_api::aim::Aim;
+use crate::storage::store::{StoredCopy, timestamp};
+use wwwoffle_api::fetch_spec::FetchSpec;
 use wwwoffle_html::references::{Class, References, Viewport};
 
 /// A stored page or sub-resource whose references are to be followed.
@@ -48,7 +48,7 @@ pub(super) struct Document<'a> {
     pub(super) config: Arc<Config>,
     /// The runs that want the document. For each: how many links it follows from the document, and
     /// whether it respects `robots.txt`.
-    wishes: Vec<Wanting>,
+    wanting: Vec<Wanting>,
     /// Entries that were checked since this time need no revalidation.
     since: Timestamp,
     now: Timestamp,
@@ -56,8 +56,8 @@ pub(super) struct Document<'a> {
 
 /// A run that wants a document.
 struct Wanting {
-    wish: Wish,
-    aim: Aim,
+    member: RunMembership,
+    aim: FetchSpec,
     heeds_robots: bool,
 }
 
@@ -73,14 +73,14 @@ pub(in crate::fetch) async fn follow(
     runs: &Runs,
     outgoing: &Outgoing,
     request: &Parts,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
 ) -> Result<Vec<Outgoing>, String> {
     if !kept.status.is_success() {
         return Ok(Vec::new());
     }
     let document = Document::of(context, runs, outgoing, request)?;
     let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
-    let aims: Vec<_> = document.wishes.iter().map(|wanting| &wanting.aim).collect();
+    let aims: Vec<_> = document.wanting.iter().map(|wanting| &wanting.aim).collect();
     // Sub-resources named by a style sheet belong to the page that uses it.
     let page = outgoing.summary.page.as_deref().filter(|_| outgoing.summary.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
@@ -114,13 +114,13 @@ impl<'a> Document<'a> {
             of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
         let config = context.base.config();
         let mut since = outgoing.summary.queued;
-        let mut wishes = Vec::new();
-        for wish in &outgoing.summary.wishes {
-            let known = runs.with_run(wish.run, |run| (run.aim.clone(), run.begun));
+        let mut wanting = Vec::new();
+        for member in &outgoing.summary.runs {
+            let known = runs.with_run(member.run, |run| (run.aim.clone(), run.begun));
             let Some((aim, begun)) = known else { continue };
             since = since.min(begun);
             let heeds_robots = robots::obeys_robots(&config, &resource.url, &aim);
-            wishes.push(Wanting { wish: *wish, aim, heeds_robots });
+            wanting.push(Wanting { member: *member, aim, heeds_robots });
         }
         let owner = owner(outgoing)?;
         Ok(Self {
@@ -133,7 +133,7 @@ impl<'a> Document<'a> {
             url: resource.url.without_credentials(),
             origin: resource.origin,
             config,
-            wishes,
+            wanting,
             since,
             now: timestamp(clock::now()),
         })
@@ -141,7 +141,7 @@ impl<'a> Document<'a> {
 
     /// Reads the references of the response. `None` if its type has none, or none can be read. A
     /// response that cannot be read to its end stays stored, and is reported to the runs.
-    async fn read(&self, kept: &Arc<Kept>) -> Option<References> {
+    async fn read(&self, kept: &Arc<StoredCopy>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
         let (found, why) = match read(store, kept, &browser(&self.config)).await {
             Ok(None) => return None,
@@ -160,8 +160,8 @@ impl<'a> Document<'a> {
         }
         if let Some(refused) = found.as_ref().map(|found| found.refused).filter(|count| *count > 0)
         {
-            for wanting in &self.wishes {
-                self.runs.change(wanting.wish.run, |run| run.count_invalid(refused, url));
+            for wanting in &self.wanting {
+                self.runs.change(wanting.member.run, |run| run.count_invalid(refused, url));
             }
         }
         found
@@ -187,8 +187,8 @@ impl<'a> Document<'a> {
     }
 
     fn count_left_out(&self, why: LeftOut, url: &CanonicalUrl) {
-        for wanting in &self.wishes {
-            self.runs.change(wanting.wish.run, |run| run.count_left_out(why, url.as_str()));
+        for wanting in &self.wanting {
+            self.runs.change(wanting.member.run, |run| run.count_left_out(why, url.as_str()));
         }
     }
 
@@ -200,7 +200,7 @@ impl<'a> Document<'a> {
     async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         // A frame is read like its page: its links have the same distance as the links of the page.
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
-        let depth = |wanting: &Wanting| if is_frame { wanting.wish.depth } else { 0 };
+        let depth = |wanting: &Wanting| if is_frame { wanting.member.depth } else { 0 };
         let left = |wanting: &Wanting| links_left(true, depth(wanting));
         let Some(key) = self.key(chosen).filter(|key| !self.is_known_to_all_runs(key, left)) else {
             return Ok(None);
@@ -209,20 +209,20 @@ impl<'a> Document<'a> {
             return Ok(None);
         };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.summary.wishes = self.collect_wishes(|run, wanting| {
+        next.summary.runs = self.collect_members(|run, wanting| {
             let step = run.part(url, key, left(wanting), self.now);
-            is_to_do(step).then_some(Wish { depth: depth(wanting), ..wanting.wish })
+            is_to_do(step).then_some(RunMembership { depth: depth(wanting), ..wanting.member })
         });
-        if next.summary.wishes.is_empty() && !self.wishes.is_empty() {
+        if next.summary.runs.is_empty() && !self.wanting.is_empty() {
             return Ok(None);
         }
-        let is_read = next.summary.wishes.iter().any(|wish| wish.depth > 0);
-        let is_new = |kept: Kept| kept.entry.checked() >= self.since;
+        let is_read = next.summary.runs.iter().any(|member| member.depth > 0);
+        let is_new = |kept: StoredCopy| kept.entry.checked() >= self.since;
         if !is_read && self.stored_sub_resource(&sub).await?.is_some_and(is_new) {
             self.runs.record(&next, UrlOutcome::Kept, 0);
             return Ok(None);
         }
-        next.summary.renew |= self.is_forced(&next.summary.wishes);
+        next.summary.renew |= self.is_forced(&next.summary.runs);
         next.summary.class = Some(chosen.link.class.name().to_owned());
         next.nesting = self.nesting();
         let page =
@@ -240,15 +240,15 @@ impl<'a> Document<'a> {
         }
         let Some(sub) = self.sub(chosen) else { return Ok(None) };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.summary.wishes = self.collect_wishes(|run, Wanting { wish, .. }| {
+        next.summary.runs = self.collect_members(|run, Wanting { member, .. }| {
             run.record_redirect(&self.url, &chosen.url);
-            is_to_do(run.page(&chosen.url, sub.key(), wish.depth, self.now)).then_some(*wish)
+            is_to_do(run.page(&chosen.url, sub.key(), member.depth, self.now)).then_some(*member)
         });
-        if next.summary.wishes.is_empty() && !self.wishes.is_empty() {
+        if next.summary.runs.is_empty() && !self.wanting.is_empty() {
             return Ok(None);
         }
         let is_renewed = self.outgoing.summary.renew;
-        if self.wishes.is_empty() && !is_renewed && self.stored_sub_resource(&sub).await?.is_some()
+        if self.wanting.is_empty() && !is_renewed && self.stored_sub_resource(&sub).await?.is_some()
         {
             return Ok(None);
         }
@@ -264,13 +264,13 @@ impl<'a> Document<'a> {
     /// pages, so all checks that do not need the new request come first.
     fn page(&self, found: &References, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let url = &chosen.url;
-        if self.wishes.is_empty() || chosen.link.class == Class::Refresh {
+        if self.wanting.is_empty() || chosen.link.class == Class::Refresh {
             return None;
         }
         let key = self.key(chosen)?;
         let is_unwelcome = found.nofollow || chosen.link.nofollow;
-        let wishes = self.collect_wishes(|run, wanting| {
-            let Some(depth) = wanting.wish.depth.checked_sub(1) else {
+        let members = self.collect_members(|run, wanting| {
+            let Some(depth) = wanting.member.depth.checked_sub(1) else {
                 run.count_too_far(key, url.as_str());
                 return None;
             };
@@ -285,20 +285,20 @@ impl<'a> Document<'a> {
                 run.count_left_out(LeftOut::Scope, url.as_str());
                 return None;
             }
-            Some(Wish { depth, ..wanting.wish })
+            Some(RunMembership { depth, ..wanting.member })
         });
-        if wishes.is_empty() {
+        if members.is_empty() {
             return None;
         }
         let mut next = self.request_for(&self.sub(chosen)?, chosen)?;
-        let takes = |wish: &Wish| {
-            let take = |run: &mut Run| run.page(url, key, wish.depth, self.now);
-            self.runs.change(wish.run, take).is_some_and(is_to_do)
+        let takes = |member: &RunMembership| {
+            let take = |run: &mut Run| run.page(url, key, member.depth, self.now);
+            self.runs.change(member.run, take).is_some_and(is_to_do)
         };
-        next.summary.wishes = wishes.into_iter().filter(takes).collect();
-        next.summary.renew |= self.is_forced(&next.summary.wishes);
+        next.summary.runs = members.into_iter().filter(takes).collect();
+        next.summary.renew |= self.is_forced(&next.summary.runs);
         next.summary.page = Some(self.url.as_str().to_owned());
-        (!next.summary.wishes.is_empty()).then_some(next)
+        (!next.summary.runs.is_empty()).then_some(next)
     }
 
     /// The resource at `chosen`. If it cannot be fetched, counts it as left out and returns `None`.
@@ -318,17 +318,22 @@ impl<'a> Document<'a> {
         if is_plain { Some(chosen.key) } else { self.sub(chosen).map(|sub| sub.key()) }
     }
 
-    /// Calls `take` for each run that wants this document, and returns the wishes of those that
-    /// accept.
-    fn collect_wishes(&self, take: impl Fn(&mut Run, &Wanting) -> Option<Wish>) -> Vec<Wish> {
-        let ask = |wanting: &Wanting| self.runs.change(wanting.wish.run, |run| take(run, wanting));
-        self.wishes.iter().filter_map(ask).flatten().collect()
+    /// Calls `take` for each run that wants this document, and returns the memberships of those
+    /// that accept.
+    fn collect_members(
+        &self,
+        take: impl Fn(&mut Run, &Wanting) -> Option<RunMembership>,
+    ) -> Vec<RunMembership> {
+        let ask =
+            |wanting: &Wanting| self.runs.change(wanting.member.run, |run| take(run, wanting));
+        self.wanting.iter().filter_map(ask).flatten().collect()
     }
 
     /// Whether any of these runs requires a request to the origin.
-    fn is_forced(&self, wishes: &[Wish]) -> bool {
-        let is_among = |wanting: &&Wanting| wishes.iter().any(|wish| wish.run == wanting.wish.run);
-        self.wishes.iter().filter(is_among).any(|wanting| wanting.aim.force)
+    fn is_forced(&self, members: &[RunMembership]) -> bool {
+        let is_among =
+            |wanting: &&Wanting| members.iter().any(|member| member.run == wanting.member.run);
+        self.wanting.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
     /// Whether all runs that want this document already know the sub-resource with this `key`.
@@ -337,9 +342,9 @@ impl<'a> Document<'a> {
     fn is_known_to_all_runs(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
         let knows = |wanting: &Wanting| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
-            self.runs.with_run(wanting.wish.run, knows).unwrap_or(true)
+            self.runs.with_run(wanting.member.run, knows).unwrap_or(true)
         };
-        !self.wishes.is_empty() && self.wishes.iter().all(knows)
+        !self.wanting.is_empty() && self.wanting.iter().all(knows)
     }
 
     /// The request for a resource that this document refers to; `None` if the configuration leaves
@@ -353,7 +358,7 @@ impl<'a> Document<'a> {
     }
 
     /// The stored copy of the resource, as served offline; `None` if it is missing.
-    async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<Kept>, String> {
+    async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<StoredCopy>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }

@@ -49,11 +49,11 @@ async fn set_aside(context: &FetchContext, id: RunId, reason: String) {
 fn reconcile(context: &FetchContext, taken: Vec<RunId>) {
     let mut queued: HashMap<RunId, HashMap<Key, Option<u16>>> = HashMap::new();
     context.storage.store.spool().queue().visit(|request| {
-        for wish in
-            request.wishes.iter().filter(|_| request.fetching.state == RequestState::Waiting)
+        for member in
+            request.runs.iter().filter(|_| request.fetching.state == RequestState::Waiting)
         {
-            let left = links_left(request.class.is_some(), wish.depth);
-            queued.entry(wish.run).or_default().insert(request.place.key(), left);
+            let left = links_left(request.class.is_some(), member.depth);
+            queued.entry(member.run).or_default().insert(request.place.key(), left);
         }
     });
     let runs = context.fetcher.runs();

@@ -42,7 +42,7 @@ pub(in crate::fetch) fn record_exclusion(context: &FetchContext, outgoing: &Outg
 pub(in crate::fetch) fn runs_of(next: &[Outgoing]) -> Vec<(RunId, Key)> {
     let of = |request: &Outgoing| {
         let key = request.summary.place.key();
-        request.summary.wishes.iter().map(move |wish| (wish.run, key)).collect::<Vec<_>>()
+        request.summary.runs.iter().map(move |member| (member.run, key)).collect::<Vec<_>>()
     };
     next.iter().flat_map(of).collect()
 }
@@ -64,7 +64,7 @@ pub(in crate::fetch) fn redirected(
     from: &Outgoing,
     to: &mut Outgoing,
 ) -> bool {
-    if from.summary.wishes.is_empty() {
+    if from.summary.runs.is_empty() {
         return true;
     }
     let parse = |outgoing: &Outgoing| {
@@ -77,7 +77,7 @@ pub(in crate::fetch) fn redirected(
 
 /// Ends the runs that want this request and have no requests left.
 pub(in crate::fetch) fn end_finished_runs(context: &FetchContext, outgoing: &Outgoing) {
-    for id in outgoing.summary.wishes.iter().map(|wish| wish.run) {
+    for id in outgoing.summary.runs.iter().map(|member| member.run) {
         if let Some(report) = context.fetcher.runs().end_if_done(id, timestamp(clock::now())) {
             let FetchCounts { pages, parts, failed, .. } = report.counts;
             info!(%id, pages, parts, failed, "a recursive fetch is done");

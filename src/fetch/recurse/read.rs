@@ -8,7 +8,7 @@ use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use crate::net::upstream::BoxError;
 use crate::storage::kept_pieces::KeptPieces;
-use crate::storage::store::{Kept, Store};
+use crate::storage::store::{Store, StoredCopy};
 use wwwoffle_html::references::{BodyKind, Finder, HEAD, References, Viewport};
 
 /// The reason why a stored response cannot be read to its end.
@@ -40,7 +40,7 @@ pub(crate) struct Contents {
 /// [`Unread::Url`] if the URL is invalid for browsers.
 pub(crate) async fn read(
     store: &Store,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     want: &Viewport,
 ) -> Result<Option<Contents>, Unread> {
     let mut pieces = KeptPieces::of(store, kept);

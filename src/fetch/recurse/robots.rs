@@ -8,7 +8,7 @@ use std::time::Duration;
 use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
-use wwwoffle_api::aim::Aim;
+use wwwoffle_api::fetch_spec::FetchSpec;
 
 /// The largest part of a `robots.txt` that is read, in bytes. RFC 9309 §2.5 requires at least 500
 /// KiB.
@@ -211,7 +211,7 @@ impl AgentGroup {
 /// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides. If it does
 /// not say, the configuration decides, but only for runs that follow links.
 #[must_use]
-pub fn obeys_robots(config: &Config, url: &CanonicalUrl, aim: &Aim) -> bool {
+pub fn obeys_robots(config: &Config, url: &CanonicalUrl, aim: &FetchSpec) -> bool {
     aim.robots
         .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }

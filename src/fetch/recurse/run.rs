@@ -18,10 +18,10 @@ use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::traps::{Trap, Traps};
-use wwwoffle_api::aim::Aim;
+use wwwoffle_api::fetch_spec::FetchSpec;
 
 pub use text::{BadRun, MAX_RUN_TEXT};
-pub use wwwoffle_api::report::{FailedUrl, FetchCounts, Left, LeftOut, Report};
+pub use wwwoffle_api::report::{FailedUrl, FetchCounts, LeftOut, LeftOutLinks, Report};
 
 /// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;
@@ -64,8 +64,8 @@ struct Seen {
     outcome: UrlOutcome,
 }
 
-/// The number of links that may be followed from a URL with this `depth` in its wish. `None` for a
-/// sub-resource that is not a frame: only frames have a depth above 0.
+/// The number of links that may be followed from a URL that a run wants with this `depth`. `None`
+/// for a sub-resource that is not a frame: only frames have a depth above 0.
 pub(super) fn links_left(is_part: bool, depth: u16) -> Option<u16> {
     (!is_part || depth > 0).then_some(depth)
 }
@@ -91,7 +91,7 @@ pub struct Run {
     /// The start page, and the targets of its redirects.
     starts: Vec<CanonicalUrl>,
     /// The requested depth, scope, sub-resources and limits.
-    pub aim: Aim,
+    pub aim: FetchSpec,
     /// The start of the run. Entries that were checked since this time need no revalidation.
     pub begun: Timestamp,
     /// When the run ended, because nothing was left to do or it was stopped. `None` while it runs.
@@ -111,7 +111,7 @@ impl Run {
         id: RunId,
         owner: Option<String>,
         start: CanonicalUrl,
-        aim: Aim,
+        aim: FetchSpec,
         now: Timestamp,
     ) -> Self {
         Self {

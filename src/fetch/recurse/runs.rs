@@ -13,7 +13,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::begin::NotBegun;
 use super::run::{FailedUrl, LeftOut, Report, Run, RunDecision, UrlOutcome, links_left};
-use wwwoffle_api::aim::Aim;
+use wwwoffle_api::fetch_spec::FetchSpec;
 
 /// The number of ended runs whose reports are stored.
 const MAX_ENDED: usize = 50;
@@ -44,7 +44,7 @@ pub struct RunSummary {
     /// The start page.
     pub start: String,
     /// The requested extent.
-    pub aim: Aim,
+    pub aim: FetchSpec,
     /// When the run began.
     pub begun: Timestamp,
     /// When the run ended; `None` while it runs.
@@ -186,30 +186,30 @@ impl Runs {
     /// Records the result of a request for all its runs.
     pub(in crate::fetch) fn record(&self, outgoing: &Outgoing, outcome: UrlOutcome, bytes: u64) {
         let key = outgoing.summary.place.key();
-        for wish in &outgoing.summary.wishes {
-            self.change(wish.run, |run| run.record(&key, outcome, bytes));
+        for member in &outgoing.summary.runs {
+            self.change(member.run, |run| run.record(&key, outcome, bytes));
         }
     }
 
     /// Records that a request failed.
     pub(in crate::fetch) fn failed(&self, outgoing: &Outgoing, reason: &str, dead: bool) {
         let key = outgoing.summary.place.key();
-        for wish in &outgoing.summary.wishes {
+        for member in &outgoing.summary.runs {
             let failed = FailedUrl {
                 url: outgoing.summary.place.url().to_owned(),
                 from: outgoing.summary.page.clone(),
                 reason: reason.to_owned(),
                 dead,
             };
-            self.change(wish.run, |run| run.failed(&key, failed));
+            self.change(member.run, |run| run.failed(&key, failed));
         }
     }
 
     /// Records that a request is not made because `robots.txt` forbids it.
     pub(in crate::fetch) fn record_exclusion(&self, outgoing: &Outgoing) {
         let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
-        for wish in &outgoing.summary.wishes {
-            self.change(wish.run, |run| run.record_exclusion(&key, url));
+        for member in &outgoing.summary.runs {
+            self.change(member.run, |run| run.record_exclusion(&key, url));
         }
     }
 
@@ -223,18 +223,18 @@ impl Runs {
         now: Timestamp,
     ) -> bool {
         let key = to.summary.place.key();
-        to.summary.wishes.retain(|wish| {
-            let step = self.change(wish.run, |run| {
+        to.summary.runs.retain(|member| {
+            let step = self.change(member.run, |run| {
                 run.record_redirect(old, new);
                 if from.summary.class.is_some() {
-                    run.part(new.as_str(), key, links_left(true, wish.depth), now)
+                    run.part(new.as_str(), key, links_left(true, member.depth), now)
                 } else {
-                    run.page(new, key, wish.depth, now)
+                    run.page(new, key, member.depth, now)
                 }
             });
             step.is_some_and(is_to_do)
         });
-        !to.summary.wishes.is_empty()
+        !to.summary.runs.is_empty()
     }
 
     fn mark(&self, id: RunId) {
@@ -278,7 +278,7 @@ mod tests {
             let url = CanonicalUrl::parse("http://a.test/", &LocalHost::default()).unwrap();
             let owner = owner.map(str::to_owned);
             let id = RunId::from_number(number);
-            runs.add(Run::new(id, owner, url, Aim::default(), Timestamp::UNIX_EPOCH))
+            runs.add(Run::new(id, owner, url, FetchSpec::default(), Timestamp::UNIX_EPOCH))
         };
         for host in 0..MAX_OWNED_RUNS {
             add(Some(&format!("client:2001:db8::{host:x}"))).unwrap();

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::kernel::{Connectivity, Gap};
 use crate::base::shown;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::net::upstream::Origin;
 
 /// The largest number of failed hosts remembered.
@@ -102,15 +102,15 @@ impl LinkReason {
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
-            Self::Unknown => say("the network is being checked"),
+            Self::Unknown => tr("the network is being checked"),
             Self::Way(by) => route_text(by),
-            Self::Assumed => say("the network seems to work"),
+            Self::Assumed => tr("the network seems to work"),
             Self::NoWay(gap) => gap.text(),
             Self::Good(what) => what.clone(),
             Self::Portal(portal) => {
-                say("this network needs a login at {url}").with("url", shown::text(&portal.url))
+                tr("this network needs a login at {url}").with("url", shown::text(&portal.url))
             }
-            Self::Failed(why) => say("the network check failed: {why}").with("why", why.clone()),
+            Self::Failed(why) => tr("the network check failed: {why}").with("why", why.clone()),
             Self::Hosts(many, why) => count(
                 u64::try_from(*many).unwrap_or(u64::MAX),
                 "{n} host failed, then the network check failed: {why}",
@@ -124,9 +124,9 @@ impl LinkReason {
 /// The text for a working default route through this interface, which may be empty.
 pub(super) fn route_text(interface: &str) -> Text {
     if interface.is_empty() {
-        return say("connected");
+        return tr("connected");
     }
-    say("connected ({interface})").with("interface", shown::text(interface))
+    tr("connected ({interface})").with("interface", shown::text(interface))
 }
 
 impl fmt::Display for LinkReason {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::judge::route_text;
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 
 /// The connection of this machine to networks, as the kernel reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Connectivity {
     #[must_use]
     pub fn text(&self) -> Text {
         match self {
-            Self::Unknown => say("the state of the network is unknown"),
+            Self::Unknown => tr("the state of the network is unknown"),
             Self::Up { interface } => route_text(interface),
             Self::Down(gap) => gap.text(),
         }
@@ -47,8 +47,8 @@ impl Gap {
     /// The text for pages.
     pub(super) fn text(&self) -> Text {
         match self {
-            Self::NoRoute => say("not connected: there is no default route"),
-            Self::NoCarrier(interface) => say("the interface {interface} is not connected")
+            Self::NoRoute => tr("not connected: there is no default route"),
+            Self::NoCarrier(interface) => tr("the interface {interface} is not connected")
                 .with("interface", shown::text(interface)),
         }
     }

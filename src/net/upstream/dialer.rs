@@ -22,7 +22,7 @@ use wwwoffle_url::{canonicalise_host, is_this_machine};
 use super::adjustable::Adjustable;
 use super::inward::{InwardGuard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
-use crate::base::mode::{Choice, ModeSwitch};
+use crate::base::mode::{ModeSetting, ModeSwitch};
 use crate::base::statistics::{Account, Statistics};
 
 /// The delay before the next address is tried in parallel (RFC 8305 §5 recommends 250 ms).
@@ -52,7 +52,7 @@ pub struct Dialer {
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     probes: AtomicU64,
-    /// The channel for reports about origins. It is used only while [`Choice::Auto`] is chosen.
+    /// The channel for reports about origins, used only while [`ModeSetting::Auto`] is chosen.
     reports: Option<mpsc::Sender<OriginReport>>,
     lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
@@ -121,8 +121,8 @@ impl Dialer {
         self.guard.may_reach(origin)
     }
 
-    /// Sends reports about origins to `reports` while [`Choice::Auto`] is chosen. Reports beyond
-    /// the capacity of the channel are dropped.
+    /// Sends reports about origins to `reports` while [`ModeSetting::Auto`] is chosen. Reports
+    /// beyond the capacity of the channel are dropped.
     #[must_use]
     pub fn with_reports(self, reports: mpsc::Sender<OriginReport>) -> Self {
         Self { reports: Some(reports), ..self }
@@ -132,7 +132,7 @@ impl Dialer {
     /// are not reported, because they say nothing about the link.
     pub(super) fn report_result(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
-        if self.mode.chosen() == Choice::Auto && !is_here(origin) && !self.is_near(origin) {
+        if self.mode.chosen() == ModeSetting::Auto && !is_here(origin) && !self.is_near(origin) {
             // One lost report makes no difference.
             let _full = reports.try_send(OriginReport { origin: origin.clone(), answered });
         }
@@ -213,8 +213,8 @@ impl Dialer {
         dialled
     }
 
-    /// Connects to `origin` as a probe. A probe is allowed only while [`Choice::Auto`] is chosen,
-    /// but then even if the link is judged offline. Dropping the future, or another choice,
+    /// Connects to `origin` as a probe. A probe is allowed only while [`ModeSetting::Auto`] is
+    /// chosen, but then even if the link is judged offline. Dropping the future, or another choice,
     /// abandons the attempt.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Dialer {
         self.while_probing(dial).await
     }
 
-    /// Runs a step of a probe until another mode than [`Choice::Auto`] is chosen.
+    /// Runs a step of a probe until another mode than [`ModeSetting::Auto`] is chosen.
     ///
     /// # Errors
     ///
@@ -241,7 +241,7 @@ impl Dialer {
         let mut chosen = self.mode.watch_choice();
         tokio::select! {
             biased;
-            _chosen = chosen.wait_for(|choice| *choice != Choice::Auto) => {
+            _chosen = chosen.wait_for(|choice| *choice != ModeSetting::Auto) => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 Err(Failure::Offline)
             }

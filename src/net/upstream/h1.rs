@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use hyper::Response;
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
-use hyper::client::conn::http1::SendRequest;
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -15,7 +14,7 @@ use tokio::time::timeout;
 use tracing::debug;
 use wwwoffle_http::fields::offers_login_of_connection;
 
-use super::line::View;
+use super::line::StreamProbe;
 use super::message::OutgoingMessage;
 use super::tls_error::{TlsFault, find_alert};
 use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
@@ -31,7 +30,7 @@ pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<Secured>>,
     pub(super) users: ConnectionUsers,
-    view: View,
+    probe: StreamProbe,
 }
 
 /// The persons whose requests a connection may carry.
@@ -50,7 +49,7 @@ impl Http1Connection {
     /// Whether the connection can take another request: it is open and has no unread bytes, which
     /// would be taken for the response.
     pub(super) fn is_usable(&self) -> bool {
-        self.sender.is_ready() && self.view.is_quiet()
+        self.sender.is_ready() && self.probe.is_quiet()
     }
 }
 
@@ -63,19 +62,19 @@ pub(super) enum Http1Refusal {
 }
 
 /// A new connection, before its first exchange.
-pub(super) struct Greeted {
+pub(super) struct NewHttp1 {
     pub(super) link: Http1Connection,
     /// The TLS alert that ended the connection, if any. With TLS 1.3, an origin may refuse a client
     /// after the handshake is complete for the client, and before it receives the request.
     alert: oneshot::Receiver<AlertDescription>,
 }
 
-impl Greeted {
+impl NewHttp1 {
     /// Starts HTTP/1.1 on a connection and runs it in a task.
     pub(super) async fn begin<S>(
         stream: S,
         secured: Option<Arc<Secured>>,
-        view: View,
+        probe: StreamProbe,
         tasks: &Tasks,
     ) -> Result<Self, Failure>
     where
@@ -99,7 +98,7 @@ impl Greeted {
             }
         });
         Ok(Self {
-            link: Http1Connection { sender, secured, users: ConnectionUsers::Everyone, view },
+            link: Http1Connection { sender, secured, users: ConnectionUsers::Everyone, probe },
             alert,
         })
     }

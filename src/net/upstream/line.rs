@@ -26,7 +26,7 @@ pub(super) struct ProbedStream {
 /// A weak reference to the connection, to check whether it may be used. It does not keep the
 /// connection open.
 #[derive(Clone, Debug)]
-pub(super) struct View(Weak<Mutex<OwnedReadHalf>>);
+pub(super) struct StreamProbe(Weak<Mutex<OwnedReadHalf>>);
 
 impl ProbedStream {
     pub(super) fn new(stream: TcpStream) -> Self {
@@ -34,12 +34,12 @@ impl ProbedStream {
         Self { inward: Arc::new(Mutex::new(inward)), outward }
     }
 
-    pub(super) fn view(&self) -> View {
-        View(Arc::downgrade(&self.inward))
+    pub(super) fn probe(&self) -> StreamProbe {
+        StreamProbe(Arc::downgrade(&self.inward))
     }
 }
 
-impl View {
+impl StreamProbe {
     /// Whether the connection is open, and has neither unread bytes nor an end of stream.
     pub(super) fn is_quiet(&self) -> bool {
         let Some(inward) = self.0.upgrade() else { return false };

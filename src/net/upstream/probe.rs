@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{Request, Response};
 
-use super::h1::Greeted;
+use super::h1::NewHttp1;
 use super::line::ProbedStream;
 use super::message::OutgoingMessage;
 use super::tls::Offer;
@@ -31,20 +31,20 @@ impl Upstream {
             parent.address(origin, &mut head)?;
         }
         let stream = ProbedStream::new(self.dialer().probe(origin).await?);
-        let view = stream.view();
+        let probe = stream.probe();
         let exchange = async {
-            let greeted = if origin.scheme == Scheme::Http {
-                Greeted::begin(stream, None, view, &self.tasks).await?
+            let new = if origin.scheme == Scheme::Http {
+                NewHttp1::begin(stream, None, probe, &self.tasks).await?
             } else {
                 let allowed = self.tls.allowed(origin);
                 let stream = self.tls.wrap(stream, origin, Offer::Http1, &allowed).await?;
                 let secured = Secured::of(stream.get_ref().1).map(std::sync::Arc::new);
-                Greeted::begin(stream, secured, view, &self.tasks).await?
+                NewHttp1::begin(stream, secured, probe, &self.tasks).await?
             };
             let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
             let patience = self.limits.get().head_timeout;
             // Dropping the link closes the connection.
-            let (_link, answer) = greeted.exchange(&mut message, patience).await?;
+            let (_link, answer) = new.exchange(&mut message, patience).await?;
             let (parts, mut incoming) = answer.into_parts();
             let mut body = Vec::new();
             while let Some(frame) = incoming.frame().await {

@@ -81,13 +81,13 @@ pub(super) fn go_away(last: u32, reason: u32) -> Vec<u8> {
 
 /// A received request: the number of its connection, its number among all requests, and its stream.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct SceneRequest {
     pub(super) connection: usize,
     pub(super) number: usize,
     pub(super) stream: u32,
 }
 
-pub(super) type Script = Box<dyn Fn(Asked) -> Vec<u8> + Send + Sync>;
+pub(super) type Script = Box<dyn Fn(SceneRequest) -> Vec<u8> + Send + Sync>;
 
 /// A scripted origin, and its observations.
 pub(super) struct There {
@@ -132,7 +132,7 @@ impl There {
                 (PING, 0) => frame(PING, ACK, 0, &payload),
                 (HEADERS, _) => {
                     let number = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
-                    (self.script)(Asked { connection, number, stream: id })
+                    (self.script)(SceneRequest { connection, number, stream: id })
                 }
                 _ => continue,
             };
@@ -170,13 +170,15 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    pub(super) async fn new(script: impl Fn(Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub(super) async fn new(
+        script: impl Fn(SceneRequest) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
         Self::for_names(&["a.test", "b.test", "elsewhere.test"], script).await
     }
 
     pub(super) async fn for_names(
         names: &[&str],
-        script: impl Fn(Asked) -> Vec<u8> + Send + Sync + 'static,
+        script: impl Fn(SceneRequest) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         Self::patient(Duration::from_secs(20), names, script).await
     }
@@ -184,7 +186,7 @@ impl Scene {
     pub(super) async fn patient(
         patience: Duration,
         names: &[&str],
-        script: impl Fn(Asked) -> Vec<u8> + Send + Sync + 'static,
+        script: impl Fn(SceneRequest) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
         let mut root = CertificateParams::new(Vec::new()).unwrap();
         root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -6,7 +6,7 @@ use hyper::body::Incoming;
 use hyper::{Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody, Lease};
-use super::h1::{self, ConnectionUsers, Greeted, Http1Connection};
+use super::h1::{self, ConnectionUsers, Http1Connection, NewHttp1};
 use super::line::ProbedStream;
 use super::message::OutgoingMessage;
 use super::multiplexed::{self, SharedConnection};
@@ -17,7 +17,7 @@ use super::{Failure, Origin, PersonalConnection, Scheme, Secured, Upstream};
 
 /// An established connection.
 pub(super) enum OriginConnection {
-    Http1(Greeted),
+    Http1(NewHttp1),
     Http2(SharedConnection),
 }
 
@@ -154,8 +154,8 @@ impl Upstream {
             };
         }
         match self.connect(origin, offer, turn).await? {
-            OriginConnection::Http1(greeted) => {
-                let (link, answer) = greeted.exchange(message, patience).await?;
+            OriginConnection::Http1(new) => {
+                let (link, answer) = new.exchange(message, patience).await?;
                 Ok(self.finish_exchange(origin, link, permit, answer))
             }
             OriginConnection::Http2(shared) => {
@@ -203,9 +203,9 @@ impl Upstream {
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
         let stream = ProbedStream::new(stream);
-        let view = stream.view();
+        let probe = stream.probe();
         if origin.scheme == Scheme::Http {
-            return Greeted::begin(stream, None, view, &self.tasks)
+            return NewHttp1::begin(stream, None, probe, &self.tasks)
                 .await
                 .map(OriginConnection::Http1);
         }
@@ -216,7 +216,7 @@ impl Upstream {
         let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
-            return Greeted::begin(stream, secured, view, &self.tasks)
+            return NewHttp1::begin(stream, secured, probe, &self.tasks)
                 .await
                 .map(OriginConnection::Http1);
         };

@@ -3,8 +3,8 @@
 use hyper::Method;
 
 use super::scene::{
-    Asked, CLOSE, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, OK, PING, SETTINGS, Scene,
-    WINDOW_UPDATE, field, frame, go_away, only, reset, status, whole,
+    CLOSE, CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, OK, PING, SETTINGS, Scene,
+    SceneRequest, WINDOW_UPDATE, field, frame, go_away, only, reset, status, whole,
 };
 
 /// A response whose head and body contradict each other.
@@ -198,7 +198,7 @@ async fn an_answer_that_does_not_wait_for_the_body_is_one() {
     for (name, reason) in
         [("and reads on", None), ("and wants no more", Some(0)), ("and cancels", Some(8))]
     {
-        let script = move |asked: Asked| {
+        let script = move |asked: SceneRequest| {
             let end = reason.map(|reason| reset(asked.stream, reason));
             [whole(asked.stream), end.unwrap_or_default()].concat()
         };

@@ -12,8 +12,8 @@ use super::message::OutgoingMessage;
 use super::multiplexed::{SharedConnection, StreamRefusal};
 use super::registry::{OriginRoute, Registry};
 use super::scene::{
-    Asked, CLOSE, DATA, END_HEADERS, END_STREAM, HEADERS, OK, SETTINGS, Scene, frame, go_away,
-    limits, only, reset, whole,
+    CLOSE, DATA, END_HEADERS, END_STREAM, HEADERS, OK, SETTINGS, Scene, SceneRequest, frame,
+    go_away, limits, only, reset, whole,
 };
 use super::{Dialer, Failure, Origin, Outbound, Scheme, Secured};
 use crate::base::mode::{Mode, ModeSwitch};
@@ -21,7 +21,8 @@ use crate::base::tasks::Tasks;
 
 #[tokio::test]
 async fn what_an_origin_has_not_looked_at_is_sent_again() {
-    type Row = (&'static str, fn(Asked) -> Vec<u8>, &'static str, usize, &'static [&'static str]);
+    type Row =
+        (&'static str, fn(SceneRequest) -> Vec<u8>, &'static str, usize, &'static [&'static str]);
     const ONE: &[&str] = &["a.test h2"];
     const TWO: &[&str] = &["a.test h2", "a.test h2"];
     let rows: [Row; 5] = [
@@ -81,7 +82,7 @@ async fn what_an_origin_has_not_looked_at_is_sent_again() {
 }
 
 /// An origin that accepts one exchange at a time. It answers the second request with a head only.
-fn one_by_one(asked: Asked) -> Vec<u8> {
+fn one_by_one(asked: SceneRequest) -> Vec<u8> {
     match asked.number {
         1 => [frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 1]), whole(asked.stream)].concat(),
         2 => frame(HEADERS, END_HEADERS, asked.stream, &[OK]),
@@ -141,7 +142,7 @@ async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
 
 #[tokio::test]
 async fn after_a_goaway_the_next_request_has_a_new_connection() {
-    let script = |asked: Asked| [whole(asked.stream), go_away(asked.stream, 0)].concat();
+    let script = |asked: SceneRequest| [whole(asked.stream), go_away(asked.stream, 0)].concat();
     let scene = Scene::new(script).await;
     for _ in 0..3 {
         assert_eq!(scene.request("a.test", Method::POST).await, "200 fine");

@@ -1,7 +1,7 @@
 //! Texts for clients without permission.
 
 use super::MessageText;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 
 /// Why a client has no permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub enum Denied {
 
 fn again() -> Vec<Text> {
     vec![
-        say("Reload the page. The browser then asks for the user name and password."),
-        say("Ask the administrator of the proxy for a user name and password (`wwwoffle passwd`)."),
+        tr("Reload the page. The browser then asks for the user name and password."),
+        tr("Ask the administrator of the proxy for a user name and password (`wwwoffle passwd`)."),
     ]
 }
 
@@ -47,83 +47,79 @@ impl Denied {
         match self {
             Self::Machine => MessageText {
                 status: 403,
-                title: say("This machine may not use the proxy"),
-                happened: say(
+                title: tr("This machine may not use the proxy"),
+                happened: tr(
                     "The configuration lists the machines that may use the proxy, and this \
                     machine is not one of them.",
                 ),
-                advice: vec![say("Ask the administrator of the proxy to add it to `hosts` in \
+                advice: vec![tr("Ask the administrator of the proxy to add it to `hosts` in \
                     [allowed-connect-hosts].")],
             },
             Self::ProxyLogin => MessageText {
                 status: 407,
-                title: say("The proxy needs a user name and password"),
-                happened: say("Only registered users may use the proxy. Nothing was forwarded."),
+                title: tr("The proxy needs a user name and password"),
+                happened: tr("Only registered users may use the proxy. Nothing was forwarded."),
                 advice: again(),
             },
             Self::Login => MessageText {
                 status: 401,
-                title: say("These pages need a user name and password"),
-                happened: say("Only registered users may see the saved pages."),
+                title: tr("These pages need a user name and password"),
+                happened: tr("Only registered users may see the saved pages."),
                 advice: again(),
             },
             Self::Control => MessageText {
                 status: 401,
-                title: say("This needs the control password"),
-                happened: say(
+                title: tr("This needs the control password"),
+                happened: tr(
                     "To change something here you need the control password of the proxy. \
                     Nothing was changed.",
                 ),
                 advice: vec![
-                    say(
-                        "Press the button again and enter the control password. You can enter any \
-                        user name.",
-                    ),
-                    say("On the machine itself, the command line needs no password."),
+                    tr("Press the button again and enter the control password. You can enter any \
+                        user name."),
+                    tr("On the machine itself, the command line needs no password."),
                 ],
             },
             Self::ControlPage => MessageText {
                 status: 401,
-                title: say("This page needs the control password"),
-                happened: say(
+                title: tr("This page needs the control password"),
+                happened: tr(
                     "This page is for the administrator of the proxy, who has the control \
                     password.",
                 ),
-                advice: vec![say(
+                advice: vec![tr(
                     "Reload the page and enter the control password. You can enter any user \
                     name.",
                 )],
             },
             Self::WrongControl => MessageText {
                 status: 401,
-                title: say("The control password is wrong"),
-                happened: say(
-                    "This is not the control password of the proxy. Nothing was changed.",
-                ),
+                title: tr("The control password is wrong"),
+                happened: tr("This is not the control password of the proxy. Nothing was changed."),
                 advice: vec![
-                    say("Go back and try again. You can enter any user name."),
-                    say("On the machine itself, the command line needs no password."),
+                    tr("Go back and try again. You can enter any user name."),
+                    tr("On the machine itself, the command line needs no password."),
                 ],
             },
             Self::TooOften { seconds } => MessageText {
                 status: 429,
-                title: say("Too many wrong passwords"),
-                happened: say(
+                title: tr("Too many wrong passwords"),
+                happened: tr(
                     "Too many wrong passwords came from this machine, so the proxy waits before it \
                     checks the next one.",
                 ),
                 advice: vec![
-                    say("Wait {seconds} seconds, then reload the page.")
+                    tr("Wait {seconds} seconds, then reload the page.")
                         .with("seconds", seconds.to_string()),
                 ],
             },
             Self::Busy => MessageText {
                 status: 503,
-                title: say("Too many logins at once"),
-                happened: say(
+                title: tr("Too many logins at once"),
+                happened: tr(
                     "Too many passwords are being checked, so this one was not checked in time.",
                 ),
-                advice: vec![say("Reload the page.")],
+                advice: vec![tr("Reload the page.")],
             },
         }
     }

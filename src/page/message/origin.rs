@@ -2,14 +2,14 @@
 
 use super::{MessageText, OriginFailure, Phase};
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 
 fn again() -> Text {
-    say("Try again later.")
+    tr("Try again later.")
 }
 
 fn line() -> Text {
-    say("Check the connection to the network.")
+    tr("Check the connection to the network.")
 }
 
 impl OriginFailure<'_> {
@@ -22,38 +22,38 @@ impl OriginFailure<'_> {
             }
             Self::Parent(_) => (
                 502,
-                say("The parent proxy does not work"),
-                say("Requests for this address go through a parent proxy. It cannot be reached, \
+                tr("The parent proxy does not work"),
+                tr("Requests for this address go through a parent proxy. It cannot be reached, \
                      refused the request, or needs another login. The site was not asked."),
                 vec![again()],
             ),
             Self::UnknownHost => (
                 502,
-                say("The host is not known"),
-                say("There is no address for the name of this host."),
-                vec![say("Check the name for a mistake."), line()],
+                tr("The host is not known"),
+                tr("There is no address for the name of this host."),
+                vec![tr("Check the name for a mistake."), line()],
             ),
             Self::Refused => (
                 502,
-                say("The connection was refused"),
-                say("The host was reached, but nothing there accepts connections on this port."),
-                vec![say("Check the port for a mistake."), again()],
+                tr("The connection was refused"),
+                tr("The host was reached, but nothing there accepts connections on this port."),
+                vec![tr("Check the port for a mistake."), again()],
             ),
             Self::Unreachable => (
                 502,
-                say("The host cannot be reached"),
-                say("The network has no route to the host."),
+                tr("The host cannot be reached"),
+                tr("The network has no route to the host."),
                 vec![line()],
             ),
             Self::Timeout(phase) => (504, phase.title(), phase.happened(), vec![again(), line()]),
             Self::Inward => (
                 403,
-                say("This address is not open to other machines"),
-                say("This address is on the proxy's own machine or its local network link. \
+                tr("This address is not open to other machines"),
+                tr("This address is on the proxy's own machine or its local network link. \
                     Through the proxy, only programs on that machine may open it."),
                 vec![
-                    say("Check the address for a mistake."),
-                    say("If other machines should reach it, list its host under `inside` in the \
+                    tr("Check the address for a mistake."),
+                    tr("If other machines should reach it, list its host under `inside` in the \
                         configuration."),
                 ],
             ),
@@ -65,26 +65,26 @@ impl OriginFailure<'_> {
     fn of_answer(&self) -> MessageText {
         let (title, happened, advice) = match self {
             Self::HeadTooLarge => (
-                say("The headers of the answer are too large"),
-                say("The host sent more header fields than the proxy accepts."),
-                vec![say("Delete the cookies of this site in the browser."), again()],
+                tr("The headers of the answer are too large"),
+                tr("The host sent more header fields than the proxy accepts."),
+                vec![tr("Delete the cookies of this site in the browser."), again()],
             ),
             Self::TooLarge(most) => (
-                say("The answer is too large"),
-                say("The answer of the host is larger than {most}, the maximum to save.")
+                tr("The answer is too large"),
+                tr("The answer of the host is larger than {most}, the maximum to save.")
                     .with("most", shown::bytes(*most)),
                 vec![],
             ),
             Self::Closed => (
-                say("The connection was closed"),
-                say("The host closed the connection before its answer was complete. Incomplete \
+                tr("The connection was closed"),
+                tr("The host closed the connection before its answer was complete. Incomplete \
                     answers are never saved."),
                 vec![again()],
             ),
             _ => (
-                say("The answer cannot be understood"),
-                say("The host sent an invalid HTTP answer, so it is not forwarded."),
-                vec![say("Check whether the address should begin with https."), again()],
+                tr("The answer cannot be understood"),
+                tr("The host sent an invalid HTTP answer, so it is not forwarded."),
+                vec![tr("Check whether the address should begin with https."), again()],
             ),
         };
         MessageText { status: 502, title, happened, advice }
@@ -94,23 +94,23 @@ impl OriginFailure<'_> {
 impl Phase {
     fn title(self) -> Text {
         match self {
-            Self::Resolving => say("The name could not be resolved in time"),
-            Self::Connecting => say("No connection in time"),
-            Self::Securing => say("No secure connection in time"),
-            Self::Head | Self::Body => say("No answer in time"),
+            Self::Resolving => tr("The name could not be resolved in time"),
+            Self::Connecting => tr("No connection in time"),
+            Self::Securing => tr("No secure connection in time"),
+            Self::Head | Self::Body => tr("No answer in time"),
         }
     }
 
     fn happened(self) -> Text {
         match self {
-            Self::Resolving => say("The name server did not answer in time."),
-            Self::Connecting => say("The host did not accept the connection in time."),
+            Self::Resolving => tr("The name server did not answer in time."),
+            Self::Connecting => tr("The host did not accept the connection in time."),
             Self::Securing => {
-                say("The host accepted the connection but did not complete the TLS handshake in \
+                tr("The host accepted the connection but did not complete the TLS handshake in \
                 time. The request was not sent.")
             }
-            Self::Head => say("The host accepted the connection but did not answer in time."),
-            Self::Body => say("The host began its answer, then sent nothing for too long."),
+            Self::Head => tr("The host accepted the connection but did not answer in time."),
+            Self::Body => tr("The host began its answer, then sent nothing for too long."),
         }
     }
 }

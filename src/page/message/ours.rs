@@ -1,7 +1,7 @@
 //! Texts about requests that we refuse, or that fail here.
 
 use super::MessageText;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::guard::GuardRefusal;
 
 fn words(status: u16, title: Text, happened: Text, advice: Vec<Text>) -> MessageText {
@@ -11,91 +11,91 @@ fn words(status: u16, title: Text, happened: Text, advice: Vec<Text>) -> Message
 pub(super) fn bad_request() -> MessageText {
     words(
         400,
-        say("The request cannot be understood"),
-        say("Your browser or program sent an invalid request. Nothing was forwarded."),
-        vec![say("Check the address for a mistake."), say("Reload the page.")],
+        tr("The request cannot be understood"),
+        tr("Your browser or program sent an invalid request. Nothing was forwarded."),
+        vec![tr("Check the address for a mistake."), tr("Reload the page.")],
     )
 }
 
 pub(super) fn bad_address() -> MessageText {
     words(
         400,
-        say("This address of the proxy is invalid"),
-        say("The page exists, but the rest of the address is invalid. Nothing was changed."),
-        vec![say("Check the address for a mistake.")],
+        tr("This address of the proxy is invalid"),
+        tr("The page exists, but the rest of the address is invalid. Nothing was changed."),
+        vec![tr("Check the address for a mistake.")],
     )
 }
 
 pub(super) fn bad_form(status: u16) -> MessageText {
     words(
         status,
-        say("This cannot be done"),
-        say("The form has an invalid value. Nothing was changed."),
-        vec![say("Go back in the browser and check the form.")],
+        tr("This cannot be done"),
+        tr("The form has an invalid value. Nothing was changed."),
+        vec![tr("Go back in the browser and check the form.")],
     )
 }
 
 pub(super) fn nothing_chosen() -> MessageText {
     words(
         422,
-        say("Nothing was selected"),
-        say("No entry is ticked, or the ticked entries no longer exist. Nothing was changed."),
-        vec![say("Tick entries in the list, then press the button again.")],
+        tr("Nothing was selected"),
+        tr("No entry is ticked, or the ticked entries no longer exist. Nothing was changed."),
+        vec![tr("Tick entries in the list, then press the button again.")],
     )
 }
 
 pub(super) fn forbidden(refusal: GuardRefusal) -> MessageText {
-    let names = say("If you use another name for the proxy, add this name to `names` in \
+    let names = tr("If you use another name for the proxy, add this name to `names` in \
         [local-host] of the configuration.");
-    let reload = say("Reload the page of the proxy, and press the button again.");
+    let reload = tr("Reload the page of the proxy, and press the button again.");
     let at_the_machine =
-        say("Use the command line on the machine of the proxy, or set a control password with \
+        tr("Use the command line on the machine of the proxy, or set a control password with \
          `wwwoffle passwd`.");
     let (happened, advice) = match refusal {
         GuardRefusal::ForeignHost => (
-            say("You used an address that is not one of the names of this proxy, so its pages \
+            tr("You used an address that is not one of the names of this proxy, so its pages \
                 are not shown. Nothing was changed."),
             names,
         ),
         GuardRefusal::CrossSite => (
-            say("Another site made your browser send this request. The proxy accepts such \
+            tr("Another site made your browser send this request. The proxy accepts such \
                 requests only from its own pages. Nothing was changed."),
             reload,
         ),
         GuardRefusal::OpenedElsewhere => return opened_elsewhere(),
         GuardRefusal::ForeignOrigin => (
-            say("The form was sent by a page of another site. The proxy accepts forms only from \
+            tr("The form was sent by a page of another site. The proxy accepts forms only from \
                 its own pages. Nothing was changed."),
             reload,
         ),
         GuardRefusal::NoPassword => (
-            say("The request needs the control password and did not have it. Nothing was changed."),
+            tr("The request needs the control password and did not have it. Nothing was changed."),
             reload,
         ),
         GuardRefusal::OtherMachine => (
-            say("This proxy has no control password, so other machines may only read and request \
+            tr("This proxy has no control password, so other machines may only read and request \
                 pages. Nothing was changed."),
             at_the_machine,
         ),
         GuardRefusal::NotAdministrator => (
-            say("This changes what the proxy may do or what is stored for a site, so it needs \
+            tr("This changes what the proxy may do or what is stored for a site, so it needs \
                 the control password. No control password is set. Nothing was changed."),
             at_the_machine,
         ),
         GuardRefusal::NoToken | GuardRefusal::WrongToken => (
-            say("The request does not come from a page of this proxy, or the page was opened \
+            tr("The request does not come from a page of this proxy, or the page was opened \
                 before the proxy was restarted. Nothing was changed."),
             reload,
         ),
     };
-    words(403, say("Refused for safety"), happened, vec![advice])
+    words(403, tr("Refused for safety"), happened, vec![advice])
 }
 
 pub(super) fn opened_elsewhere() -> MessageText {
     words(
         403,
-        say("Opened by another page?"),
-        say("This address may lead to a saved file. A page of another site that opens it could \
+        tr("Opened by another page?"),
+        tr("This address may lead to a saved file. A page of another site that opens it could \
                 find out which addresses are saved here. So the proxy opens it only from its own \
                 pages, such as this one. You get this message whether or not the file is saved."),
         vec![],
@@ -104,19 +104,19 @@ pub(super) fn opened_elsewhere() -> MessageText {
 
 pub(super) fn not_found(path: &str) -> MessageText {
     let why = if path.starts_with("/local/") {
-        say("These addresses show your own files from the directory `local` of the spool. This \
+        tr("These addresses show your own files from the directory `local` of the spool. This \
             file does not exist there. A directory shows its `index.html`.")
     } else {
-        say("The address belongs to this proxy, and it has no page there.")
+        tr("The address belongs to this proxy, and it has no page there.")
     };
-    words(404, say("There is no such page"), why, vec![])
+    words(404, tr("There is no such page"), why, vec![])
 }
 
 pub(super) fn no_longer() -> MessageText {
     words(
         501,
-        say("No longer supported"),
-        say("WWWOFFLE 2.9 also fetched by FTP and Finger. This version only fetches by HTTP and \
+        tr("No longer supported"),
+        tr("WWWOFFLE 2.9 also fetched by FTP and Finger. This version only fetches by HTTP and \
             HTTPS, as browsers do."),
         vec![],
     )
@@ -125,8 +125,8 @@ pub(super) fn no_longer() -> MessageText {
 pub(super) fn refresh_queued() -> MessageText {
     words(
         202,
-        say("This page will be fetched again"),
-        say("You are offline. The page is on the queue, and is fetched again when the proxy goes \
+        tr("This page will be fetched again"),
+        tr("You are offline. The page is on the queue, and is fetched again when the proxy goes \
             online. The saved copy stays until then."),
         vec![],
     )
@@ -135,8 +135,8 @@ pub(super) fn refresh_queued() -> MessageText {
 pub(super) fn method_not_allowed() -> MessageText {
     words(
         405,
-        say("The method is not allowed"),
-        say("This address exists but does not accept this method. To change something, press \
+        tr("The method is not allowed"),
+        tr("This address exists but does not accept this method. To change something, press \
             the button on the page: a link does not work."),
         vec![],
     )
@@ -145,51 +145,51 @@ pub(super) fn method_not_allowed() -> MessageText {
 pub(super) fn must_ask() -> MessageText {
     words(
         504,
-        say("Saved, but the site must confirm the copy first"),
-        say("While the proxy is online, the saved copy of this page may be shown only after the \
+        tr("Saved, but the site must confirm the copy first"),
+        tr("While the proxy is online, the saved copy of this page may be shown only after the \
             site has confirmed that it is up to date. The site cannot be reached."),
-        vec![say("Try again later.")],
+        vec![tr("Try again later.")],
     )
 }
 
 pub(super) fn not_kept() -> MessageText {
     words(
         504,
-        say("Not saved"),
-        say("Your browser or program asked for a saved copy only (`only-if-cached`). There is \
+        tr("Not saved"),
+        tr("Your browser or program asked for a saved copy only (`only-if-cached`). There is \
             none, or the site must be asked first."),
-        vec![say("Request the page without `only-if-cached`.")],
+        vec![tr("Request the page without `only-if-cached`.")],
     )
 }
 
 pub(super) fn form_answer() -> MessageText {
     words(
         404,
-        say("No saved answer to this form"),
-        say("This address stands for the answer to a form, and exists only in this proxy. You \
+        tr("No saved answer to this form"),
+        tr("This address stands for the answer to a form, and exists only in this proxy. You \
             have no saved answer here. Nothing was sent."),
-        vec![say("Open the page with the form and send the form again.")],
+        vec![tr("Open the page with the form and send the form again.")],
     )
 }
 
 pub(super) fn form_unknown() -> MessageText {
     words(
         504,
-        say("The form cannot be sent again"),
-        say(
+        tr("The form cannot be sent again"),
+        tr(
             "The contents of this form are not stored: they were too long, the answer was imported, or \
              another user sent the form. The saved answer has not changed. To see it again, open this \
              address instead of reloading it.",
         ),
-        vec![say("Open the page with the form and send the form again.")],
+        vec![tr("Open the page with the form and send the form again.")],
     )
 }
 
 pub(super) fn nothing_kept() -> MessageText {
     words(
         404,
-        say("No saved copy of this address"),
-        say("There is nothing to show: you have no saved copy of this address."),
+        tr("No saved copy of this address"),
+        tr("There is nothing to show: you have no saved copy of this address."),
         vec![],
     )
 }
@@ -197,18 +197,18 @@ pub(super) fn nothing_kept() -> MessageText {
 pub(super) fn offline_refused() -> MessageText {
     words(
         504,
-        say("Not possible while offline"),
-        say("The proxy is offline. No answer to this request is saved, and a request of this \
+        tr("Not possible while offline"),
+        tr("The proxy is offline. No answer to this request is saved, and a request of this \
             kind cannot be queued."),
-        vec![say("Go online, then try again.")],
+        vec![tr("Go online, then try again.")],
     )
 }
 
 pub(super) fn port_blocked() -> MessageText {
     words(
         403,
-        say("A tunnel to this port is not allowed"),
-        say(
+        tr("A tunnel to this port is not allowed"),
+        tr(
             "Tunnels lead only to the ports named in the configuration, so that the proxy cannot be \
              used to reach mail servers and the like.",
         ),
@@ -219,8 +219,8 @@ pub(super) fn port_blocked() -> MessageText {
 pub(super) fn host_refused() -> MessageText {
     words(
         403,
-        say("This host is refused"),
-        say("The configuration refuses connections to this host."),
+        tr("This host is refused"),
+        tr("The configuration refuses connections to this host."),
         vec![],
     )
 }
@@ -228,23 +228,23 @@ pub(super) fn host_refused() -> MessageText {
 pub(super) fn tunnel_offline() -> MessageText {
     words(
         504,
-        say("Pages of this host are not saved, so you cannot read them offline"),
-        say("HTTPS to this host is not intercepted, so nothing from it is saved. The proxy is \
+        tr("Pages of this host are not saved, so you cannot read them offline"),
+        tr("HTTPS to this host is not intercepted, so nothing from it is saved. The proxy is \
             offline, so it cannot connect."),
-        vec![say("Go online, then try again.")],
+        vec![tr("Go online, then try again.")],
     )
 }
 
 pub(super) fn circle() -> MessageText {
     words(
         508,
-        say("The request is in a loop"),
-        say("This request has been through this proxy before. It asks the proxy to fetch from \
+        tr("The request is in a loop"),
+        tr("This request has been through this proxy before. It asks the proxy to fetch from \
             itself, or another proxy sends requests back."),
         vec![
-            say("If this is an address of the proxy, add its host to `names` in [local-host] of \
+            tr("If this is an address of the proxy, add its host to `names` in [local-host] of \
                 the configuration."),
-            say("Check the settings of the other proxy."),
+            tr("Check the settings of the other proxy."),
         ],
     )
 }
@@ -252,31 +252,31 @@ pub(super) fn circle() -> MessageText {
 pub(super) fn undecodable() -> MessageText {
     words(
         502,
-        say("The saved copy cannot be decoded"),
-        say("The saved copy is compressed, and its data is damaged or incomplete. Your browser \
+        tr("The saved copy cannot be decoded"),
+        tr("The saved copy is compressed, and its data is damaged or incomplete. Your browser \
             or program does not accept the compressed form."),
-        vec![say("Go online, then reload the page to fetch it again.")],
+        vec![tr("Go online, then reload the page to fetch it again.")],
     )
 }
 
 pub(super) fn spool_full() -> MessageText {
     words(
         507,
-        say("The disk is full"),
-        say("The disk with the spool is full, so this cannot be saved. Pages that were saved \
+        tr("The disk is full"),
+        tr("The disk with the spool is full, so this cannot be saved. Pages that were saved \
             before are not lost."),
-        vec![say("Free some disk space, then reload the page.")],
+        vec![tr("Free some disk space, then reload the page.")],
     )
 }
 
 pub(super) fn queue_full() -> MessageText {
     words(
         507,
-        say("The queue is full"),
-        say("The queue is full, so this request was not added."),
+        tr("The queue is full"),
+        tr("The queue is full, so this request was not added."),
         vec![
-            say("Go online to fetch the queue."),
-            say("Delete requests on the queue that you no longer need."),
+            tr("Go online to fetch the queue."),
+            tr("Delete requests on the queue that you no longer need."),
         ],
     )
 }
@@ -284,11 +284,11 @@ pub(super) fn queue_full() -> MessageText {
 pub(super) fn share_used_up() -> MessageText {
     words(
         507,
-        say("Your share of the queue is used up"),
-        say("You have the maximum number of requests on the queue, so this one was not added."),
+        tr("Your share of the queue is used up"),
+        tr("You have the maximum number of requests on the queue, so this one was not added."),
         vec![
-            say("Delete requests on the queue that you no longer need."),
-            say("Or wait until some of your requests are fetched."),
+            tr("Delete requests on the queue that you no longer need."),
+            tr("Or wait until some of your requests are fetched."),
         ],
     )
 }
@@ -296,30 +296,30 @@ pub(super) fn share_used_up() -> MessageText {
 pub(super) fn spelling_refused() -> MessageText {
     words(
         504,
-        say("Not added to the queue"),
-        say("The queue already has other spellings of this address. This one was not added, \
+        tr("Not added to the queue"),
+        tr("The queue already has other spellings of this address. This one was not added, \
             because it is too long or there are too many."),
-        vec![say("Go online to fetch the queue.")],
+        vec![tr("Go online to fetch the queue.")],
     )
 }
 
 pub(super) fn too_large_to_queue() -> MessageText {
     words(
         413,
-        say("Too large to be sent later"),
-        say("The proxy is offline, and the data to send is too large for the queue."),
-        vec![say("Go online, go back in the browser, and send it again.")],
+        tr("Too large to be sent later"),
+        tr("The proxy is offline, and the data to send is too large for the queue."),
+        vec![tr("Go online, go back in the browser, and send it again.")],
     )
 }
 
 pub(super) fn spool_failed() -> MessageText {
     words(
         500,
-        say("The spool cannot be used"),
-        say("Reading or writing the spool failed."),
+        tr("The spool cannot be used"),
+        tr("Reading or writing the spool failed."),
         vec![
-            say("Check the disk and the permissions of the spool directory."),
-            say("Then try again."),
+            tr("Check the disk and the permissions of the spool directory."),
+            tr("Then try again."),
         ],
     )
 }
@@ -327,11 +327,11 @@ pub(super) fn spool_failed() -> MessageText {
 pub(super) fn internal() -> MessageText {
     words(
         500,
-        say("The proxy made a mistake"),
-        say("Something went wrong inside the proxy. Its log says more."),
+        tr("The proxy made a mistake"),
+        tr("Something went wrong inside the proxy. Its log says more."),
         vec![
-            say("Try again."),
-            say("If it happens again, report it with the relevant part of the log."),
+            tr("Try again."),
+            tr("If it happens again, report it with the relevant part of the log."),
         ],
     )
 }

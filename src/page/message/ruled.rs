@@ -1,7 +1,7 @@
 //! Texts about URLs to which a rule of the configuration applies.
 
 use super::MessageText;
-use crate::base::text::say;
+use crate::base::text::tr;
 
 /// The rule that applies to a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,58 +25,58 @@ impl Ruled {
         match self {
             Self::Blocked => MessageText {
                 status: 403,
-                title: say("Blocked"),
-                happened: say(
+                title: tr("Blocked"),
+                happened: tr(
                     "The configuration blocks this address. The site was not asked, and saved \
                     copies are not shown.",
                 ),
-                advice: vec![say(
+                advice: vec![tr(
                     "If you need the page, remove the rule from the configuration, or put a rule \
                     with ! before it.",
                 )],
             },
             Self::OtherProtocol => MessageText {
                 status: 403,
-                title: say("This port is refused"),
-                happened: say(
+                title: tr("This port is refused"),
+                happened: tr(
                     "The port of this address belongs to another protocol, such as mail. Browsers do not \
                      connect to it either.",
                 ),
-                advice: vec![say("If a website uses this port, allow the port in the \
+                advice: vec![tr("If a website uses this port, allow the port in the \
                     configuration.")],
             },
             Self::UnknownMethod => MessageText {
                 status: 501,
-                title: say("This method is refused"),
-                happened: say(
+                title: tr("This method is refused"),
+                happened: tr(
                     "The method of the request is not a registered HTTP method, so the proxy \
                     does not forward it.",
                 ),
-                advice: vec![say("If the site needs it, allow the method in the configuration.")],
+                advice: vec![tr("If the site needs it, allow the method in the configuration.")],
             },
             Self::LeadsToBlocked => MessageText {
                 status: 404,
-                title: say("The page redirects to a blocked address"),
-                happened: say("The answer redirects to an address that the configuration blocks."),
-                advice: vec![say("If you need the page, remove the rule from the configuration.")],
+                title: tr("The page redirects to a blocked address"),
+                happened: tr("The answer redirects to an address that the configuration blocks."),
+                advice: vec![tr("If you need the page, remove the rule from the configuration.")],
             },
             Self::NeverKept => MessageText {
                 status: 504,
-                title: say("This page is never saved, so you cannot read it offline"),
-                happened: say(
+                title: tr("This page is never saved, so you cannot read it offline"),
+                happened: tr(
                     "The configuration says never to save this address. The proxy is offline, so \
                     it cannot fetch it either.",
                 ),
-                advice: vec![say("Go online, then try again.")],
+                advice: vec![tr("Go online, then try again.")],
             },
             Self::NotQueued => MessageText {
                 status: 504,
-                title: say("Not saved and not queued"),
-                happened: say(
+                title: tr("Not saved and not queued"),
+                happened: tr(
                     "You are offline, this page is not saved, and the configuration says not to \
                     queue it.",
                 ),
-                advice: vec![say("Go online, then try again.")],
+                advice: vec![tr("Go online, then try again.")],
             },
         }
     }

@@ -1,7 +1,7 @@
 //! Texts about origins that cannot prove their identity, or that do not support TLS.
 
 use super::MessageText;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 
 /// The fault of an origin's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,29 +36,29 @@ pub enum NoTls {
 }
 
 fn again() -> Text {
-    say("Try again later.")
+    tr("Try again later.")
 }
 
 fn clock() -> Text {
-    say("Check the date and time of this machine.")
+    tr("Check the date and time of this machine.")
 }
 
 fn owner() -> Text {
-    say("Tell the owner of the site: only they can fix it.")
+    tr("Tell the owner of the site: only they can fix it.")
 }
 
 fn own_authority() -> Text {
-    say("If the host belongs to you or your organisation, get the certificate of its authority \
+    tr("If the host belongs to you or your organisation, get the certificate of its authority \
         in a way you trust. List the file under `extra-ca` in [https] of the configuration, and \
         restart the proxy.")
 }
 
 fn nobody() -> Text {
-    say("The certificate of the host is not trusted")
+    tr("The certificate of the host is not trusted")
 }
 
 fn network() -> Text {
-    say("If many sites fail like this, the sign-in page of your network may be answering in \
+    tr("If many sites fail like this, the sign-in page of your network may be answering in \
         their place. Open any http address to see it.")
 }
 
@@ -71,60 +71,60 @@ impl BadCertificate {
     pub(super) fn words(self) -> MessageText {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::Expired => (
-                say("The certificate of the host has expired"),
-                say("The certificate of the host has expired, so this may not be the right host. \
+                tr("The certificate of the host has expired"),
+                tr("The certificate of the host has expired, so this may not be the right host. \
                     Nothing was sent to it."),
                 vec![clock(), owner(), again()],
             ),
             Self::NotYetValid => (
-                say("The certificate of the host is not valid yet"),
-                say("The certificate of the host is not valid yet, so this may not be the right \
+                tr("The certificate of the host is not valid yet"),
+                tr("The certificate of the host is not valid yet, so this may not be the right \
                     host. Nothing was sent to it."),
                 vec![clock(), owner(), again()],
             ),
             Self::WrongName => (
-                say("The certificate belongs to another host"),
-                say("The certificate of the host is for another name, so this may not be the \
+                tr("The certificate belongs to another host"),
+                tr("The certificate of the host is for another name, so this may not be the \
                     right host. Nothing was sent to it."),
                 vec![
-                    say("Check the name for a mistake, also with or without www."),
+                    tr("Check the name for a mistake, also with or without www."),
                     network(),
                     owner(),
                 ],
             ),
             Self::SelfSigned => (
                 nobody(),
-                say("The host uses a self-signed certificate, as routers, printers and home \
+                tr("The host uses a self-signed certificate, as routers, printers and home \
                     servers do. Anyone could create one like it. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
             ),
             Self::MissingIssuer => (
                 nobody(),
-                say("The host does not send the certificate of the authority that signed its \
+                tr("The host does not send the certificate of the authority that signed its \
                     own, and this machine does not know that authority. Either the host sends an \
                     incomplete chain, or its authority is not trusted here. Nothing was sent to \
                     the host."),
                 vec![
-                    say("Tell the owner of the site that its certificate chain may be incomplete."),
+                    tr("Tell the owner of the site that its certificate chain may be incomplete."),
                     own_authority(),
                     network(),
                 ],
             ),
             Self::UnknownIssuer => (
                 nobody(),
-                say("The certificate of the host is not signed by an authority that this machine \
+                tr("The certificate of the host is not signed by an authority that this machine \
                     trusts. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
             ),
             Self::Revoked => (
-                say("The certificate of the host is revoked"),
-                say("The certificate of the host was revoked by its authority, for example \
+                tr("The certificate of the host is revoked"),
+                tr("The certificate of the host was revoked by its authority, for example \
                     because its key was stolen. Nothing was sent to the host."),
                 vec![owner(), again()],
             ),
             Self::Unusable => (
-                say("The certificate of the host is not accepted"),
-                say("The certificate of the host is invalid, so this may not be the right host. \
+                tr("The certificate of the host is not accepted"),
+                tr("The certificate of the host is invalid, so this may not be the right host. \
                     Nothing was sent to it."),
                 vec![owner(), again()],
             ),
@@ -137,27 +137,27 @@ impl NoTls {
     pub(super) fn words(self) -> MessageText {
         let (title, happened, advice): (Text, Text, Vec<Text>) = match self {
             Self::NotSpoken => (
-                say("The host does not speak HTTPS here"),
-                say("The host was reached, but this port does not speak TLS. The request was not \
+                tr("The host does not speak HTTPS here"),
+                tr("The host was reached, but this port does not speak TLS. The request was not \
                     sent."),
                 vec![
-                    say("Check whether the address should begin with http, or have another port."),
+                    tr("Check whether the address should begin with http, or have another port."),
                     network(),
                     again(),
                 ],
             ),
             Self::TooLarge => (
-                say("The TLS handshake of the host is too large"),
-                say("The host sent a TLS handshake message larger than 64 KiB. Usually this \
+                tr("The TLS handshake of the host is too large"),
+                tr("The host sent a TLS handshake message larger than 64 KiB. Usually this \
                     means that it sends too many certificates. The request was not sent."),
                 vec![owner(), again()],
             ),
             Self::NoAgreement => (
-                say("No secure connection"),
-                say("The host and the proxy could not agree on a secure connection."),
+                tr("No secure connection"),
+                tr("The host and the proxy could not agree on a secure connection."),
                 vec![
-                    say("Check the name and the port for a mistake."),
-                    say("An old host may only support TLS 1.1 or older, which is not safe and \
+                    tr("Check the name and the port for a mistake."),
+                    tr("An old host may only support TLS 1.1 or older, which is not safe and \
                         not supported here."),
                     again(),
                 ],

@@ -12,7 +12,7 @@ use tracing::{debug, info};
 use wwwoffle_config::PasswordHash;
 
 use super::checked::{Checked, Keys, PasswordKey};
-use super::told::LogThrottle;
+use super::log_throttle::LogThrottle;
 use super::tries::GuessCounter;
 
 /// Maximum number of simultaneous checks. Each uses the memory that its hash specifies, normally 19

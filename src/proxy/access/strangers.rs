@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::{debug, info};
 
-use super::told::LogThrottle;
+use super::log_throttle::LogThrottle;
 use crate::base::clock;
 use crate::base::tasks::Tasks;
 

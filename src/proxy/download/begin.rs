@@ -12,8 +12,10 @@ use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
 use super::part::SavedSegment;
 use super::resume::{BodyValidator, RestMatch};
 use super::run::{DownloadContext, OriginClient};
-use super::transfer::Transfer;
-use super::{AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, HeadOutcome, Watch, unread};
+use super::transfer::BodyTransfer;
+use super::{
+    AnswerHead, BodyEnd, Download, DownloadEnd, DownloadGuard, DownloadJob, HeadOutcome, unread,
+};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, Places, Whose};
@@ -48,12 +50,12 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
     ground: &DownloadContext<'a, A>,
     mut job: DownloadJob,
     download: Arc<Download>,
-) -> (Watch<'a>, DownloadEnd) {
-    let mut watch = Watch { downloads: ground.downloads, download };
+) -> (DownloadGuard<'a>, DownloadEnd) {
+    let mut guard = DownloadGuard { downloads: ground.downloads, download };
     let (mut replaced, mut given) = (0, None);
     loop {
-        given = match fetch(ground, &mut job, &watch.download, given.take()).await {
-            AttemptEnd::Done(outcome) => return (watch, outcome),
+        given = match fetch(ground, &mut job, &guard.download, given.take()).await {
+            AttemptEnd::Done(outcome) => return (guard, outcome),
             AttemptEnd::Changed(answer) => answer,
         };
         let changed = Arc::new(Failure::Changed);
@@ -62,19 +64,19 @@ pub(super) async fn carry_out<'a, A: OriginClient>(
         // the download `finishes` without readers, the successor would end at once, so it is not
         // started.
         if replaced == MAX_REPLACED || !job.leaving.finishes {
-            ground.downloads.leave(&watch.download);
-            watch.download.feed.finish(broken);
-            return (watch, DownloadEnd::Failed(changed));
+            ground.downloads.leave(&guard.download);
+            guard.download.feed.finish(broken);
+            return (guard, DownloadEnd::Failed(changed));
         }
         replaced += 1;
         debug!(
-            url = watch.download.url(),
+            url = guard.download.url(),
             "the page changed during the download; the download starts again"
         );
         // The successor starts before the end is published, so that a client that retries at once
         // joins it.
-        let next = ground.downloads.register_successor(&watch.download);
-        let former = std::mem::replace(&mut watch.download, Arc::clone(&next));
+        let next = ground.downloads.register_successor(&guard.download);
+        let former = std::mem::replace(&mut guard.download, Arc::clone(&next));
         former.feed.finish(broken);
         former.end_before(next);
     }
@@ -246,7 +248,7 @@ async fn continue_segment<A: OriginClient>(
     };
     download.feed.set_disk(Arc::new(tail));
     download.progress.start_body(part.bytes, length);
-    let transfer = Transfer::new(
+    let transfer = BodyTransfer::new(
         ground,
         job,
         download,
@@ -300,8 +302,8 @@ async fn store_or_forward<A: OriginClient>(
     };
     download.feed.set_disk(Arc::new(tail));
     download.progress.start_body(0, head.length);
-    let transfer =
-        Transfer::new(ground, job, download, mark, head.length, writer, (whose, asked.received));
+    let received = (whose, asked.received);
+    let transfer = BodyTransfer::new(ground, job, download, mark, head.length, writer, received);
     // The response to a POST may also answer a later GET. The copy for that GET is stored under the
     // canonical spelling, so a request in another spelling stores none.
     let answers = |get: &&Arc<Places>| {

@@ -16,7 +16,7 @@ use hyper::{Request, Response};
 use proptest::prelude::*;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use wwwoffle_spool::Body as KeptBody;
+use wwwoffle_spool::Body as StoredBody;
 
 use predicted::{Model, OriginManner, length};
 
@@ -157,8 +157,8 @@ impl DownloadTestBed<ScriptedOrigin> {
     async fn kept(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
         let whole = self.store.kept(&self.places.public).await.unwrap();
         let whole = whole.map(|kept| match kept.entry.body() {
-            KeptBody::Whole(bytes) => bytes.to_vec(),
-            KeptBody::File(_) => panic!("it is small"),
+            StoredBody::Whole(bytes) => bytes.to_vec(),
+            StoredBody::File(_) => panic!("it is small"),
         });
         let part = self.store.partial(&self.places.public).await.unwrap().map(|partial| {
             let tag = String::from_utf8(partial.validator().to_vec()).unwrap();

@@ -15,7 +15,7 @@ use super::{Download, Downloads};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::proxy::freshen::invalidate;
-use crate::storage::store::{Kept, Store, timestamp};
+use crate::storage::store::{Store, StoredCopy, timestamp};
 use wwwoffle_http::caching::vary::fits;
 
 impl Downloads {
@@ -87,7 +87,7 @@ pub(super) async fn supersede(
     places: &Places,
     (received, request): (Timestamp, &HeaderMap),
 ) {
-    let is_older = |kept: &Kept| {
+    let is_older = |kept: &StoredCopy| {
         let stored = kept.stored();
         kept.entry.received() < received
             && places.spelling.is_of(stored.variant)
@@ -100,11 +100,12 @@ pub(super) async fn supersede(
 
 /// Whether the copy at `place` was requested after `since`.
 async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
-    let is_newer = |kept: &Kept| kept.entry.place() == place && kept.entry.requested() > since;
+    let is_newer =
+        |kept: &StoredCopy| kept.entry.place() == place && kept.entry.requested() > since;
     entries(store, place).await.iter().any(is_newer)
 }
 
-async fn entries(store: &Store, place: &Place) -> Vec<Kept> {
+async fn entries(store: &Store, place: &Place) -> Vec<StoredCopy> {
     store.entries(place).await.unwrap_or_else(|error| {
         warn!(error = error_chain(&error), "the stored copies cannot be looked up");
         Vec::new()

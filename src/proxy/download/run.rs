@@ -119,8 +119,8 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
         tasks: &context.base.tasks,
         patience: Patience::of(&context.base.config()),
     };
-    let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
-    let download = &watch.download;
+    let (guard, outcome) = Box::pin(carry_out(&ground, job, download)).await;
+    let download = &guard.download;
     context.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     match &outcome {
@@ -142,7 +142,7 @@ async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) 
     // A queued form stays: it was confirmed separately, so it is another submission. A request on
     // which a recursive fetch depends also stays, because the queue itself handles it.
     let is_answered = move |queued: &OutgoingSummary| {
-        queued.kind != RequestKind::Post && queued.wishes.is_empty() && queued.queued <= started
+        queued.kind != RequestKind::Post && queued.runs.is_empty() && queued.queued <= started
     };
     let queued = context.storage.store.spool().queue().summary(&key);
     if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
@@ -156,6 +156,6 @@ async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) 
                 "a request with a response cannot be removed from the queue"
             );
         }
-        context.worker.nudge();
+        context.worker.wake();
     }
 }

@@ -36,7 +36,7 @@ async fn a_download_whose_task_panics_ends_for_all() {
     let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false);
     let Joined::New(download) = join() else { panic!("it is new") };
     let mut reader = download.feed().read().unwrap();
-    drop(Watch { downloads: &downloads, download: Arc::clone(&download) });
+    drop(DownloadGuard { downloads: &downloads, download: Arc::clone(&download) });
     assert!(matches!(download.head().await, HeadOutcome::Failed(_)));
     assert!(matches!(download.outcome().await.1, DownloadEnd::Failed(_)));
     assert!(reader.next().await.unwrap().is_err());

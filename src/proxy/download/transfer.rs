@@ -38,7 +38,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 const STOP_WITHIN: Duration = Duration::from_secs(8);
 
 /// A transfer of a body.
-pub(super) struct Transfer<'a, A> {
+pub(super) struct BodyTransfer<'a, A> {
     ground: &'a DownloadContext<'a, A>,
     job: &'a DownloadJob,
     download: &'a Arc<Download>,
@@ -93,7 +93,7 @@ struct UnreadTransfer {
     left: Option<LastRead>,
 }
 
-impl<'a, A: OriginClient> Transfer<'a, A> {
+impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     /// A transfer of a response that arrived at `received`. Once a shared response is stored, it
     /// replaces the older personal copies of the requesting owner.
     pub(super) fn new(

@@ -79,7 +79,7 @@ impl GatewayClient {
             token: &token,
         };
         let page = pages::send(&self.shell, &send);
-        reply::from_page(&self.shell, page)
+        reply::render(&self.shell, page)
     }
 
     /// Handles the confirmation of a form. Only a page of ours has the button that confirms.

@@ -63,7 +63,7 @@ impl OpenedWindow {
             return response;
         }
         let message = Message::OpenedElsewhere { address: &self.address };
-        let mut response = reply::from_page(shell, page(shell, &message));
+        let mut response = reply::render(shell, page(shell, &message));
         isolate(response.headers_mut(), false);
         response
     }

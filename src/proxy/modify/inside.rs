@@ -13,7 +13,7 @@ use crate::proxy::amend::Foreign;
 use crate::proxy::body::Body;
 use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, response_fields};
-use crate::proxy::gateway::{GatewayMark, Led};
+use crate::proxy::gateway::{GatewayMark, RewriteMark};
 use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
 use wwwoffle_http::redirect::location;
@@ -67,7 +67,7 @@ impl Modification {
             // A browser without a proxy regards this status as an error.
             *answer.status_mut() = StatusCode::BAD_GATEWAY;
         }
-        answer.extensions_mut().insert(Led);
+        answer.extensions_mut().insert(RewriteMark);
         let changes = Changes { bar, ..self.changes.clone().unwrap_or_default() };
         match shape {
             Shape::Page | Shape::Svg => {

@@ -15,14 +15,14 @@ use wwwoffle_spool::{Error, VerifiedReader};
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::storage::body::BodyError;
-use crate::storage::store::{Kept, Store};
+use crate::storage::store::{Store, StoredCopy};
 use wwwoffle_http::caching::range::{BodyPiece, Span};
 
 /// Bytes per read.
 const READ_SIZE: u64 = 128 * 1024;
 
 /// A body made of `stretches` of a stored copy.
-pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -> Body {
+pub(super) fn body(store: &Store, kept: &Arc<StoredCopy>, stretches: Vec<BodyPiece>) -> Body {
     let verified = match &kept.part {
         Some(part) => part.partial.verified(),
         None => kept.entry.verified(),
@@ -40,7 +40,7 @@ pub(super) fn body(store: &Store, kept: &Arc<Kept>, stretches: Vec<BodyPiece>) -
 
 struct RangeReader {
     store: Store,
-    kept: Arc<Kept>,
+    kept: Arc<StoredCopy>,
     verified: VerifiedReader,
     /// The pieces that have not been sent.
     left: VecDeque<BodyPiece>,

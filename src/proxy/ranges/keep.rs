@@ -31,9 +31,9 @@ use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::download::{BodyEnd, Feed};
+use crate::proxy::forward;
 use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
-use crate::proxy::pass;
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::storage::store::timestamp;
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
@@ -63,7 +63,7 @@ pub(in crate::proxy) async fn pass(
         Ok(part) => part,
         Err(why) => {
             debug!(url = ask.resource.url.as_str(), why, "a segment is not stored");
-            return pass::respond(
+            return forward::respond(
                 context,
                 ask,
                 answer,
@@ -76,7 +76,7 @@ pub(in crate::proxy) async fn pass(
         Ok(new) => new,
         Err(error) => {
             warn!(%error, "a segment cannot be identified");
-            return pass::respond(context, ask, answer, forward, NotStored::Spool);
+            return forward::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
     let sent = ask.wire(&context.base.pseudonym).into_parts().0;
@@ -90,13 +90,13 @@ pub(in crate::proxy) async fn pass(
         Ok(begun) => begun,
         Err(error) => {
             warn!(error = error_chain(&error), "a segment cannot be stored");
-            return pass::respond(context, ask, answer, forward, NotStored::Spool);
+            return forward::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
     let feed = Feed::new();
     feed.set_disk(Arc::new(tail));
     let Some(reader) = feed.read() else {
-        return pass::respond(context, ask, answer, forward, NotStored::Spool);
+        return forward::respond(context, ask, answer, forward, NotStored::Spool);
     };
     let mut fields = std::mem::take(answer.headers_mut());
     add_via(&mut fields, answer.version(), &context.base.pseudonym);

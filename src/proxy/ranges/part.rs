@@ -12,7 +12,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{Kept, KeptPart};
+use crate::storage::store::{KeptPart, StoredCopy};
 use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
@@ -26,13 +26,13 @@ pub(super) const NO_VALIDATOR: &str = "none:";
 pub(in crate::proxy) async fn find(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: Option<&Kept>,
-) -> Option<Kept> {
+    kept: Option<&StoredCopy>,
+) -> Option<StoredCopy> {
     // Segments are stored for the canonical spelling only.
     let ranges = requested_ranges(ask).filter(|_| ask.places.spelling.is_canonical())?;
     let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer =
-        |part: &Kept| kept.is_none_or(|kept| kept.entry.received() < part.entry.received());
+        |part: &StoredCopy| kept.is_none_or(|kept| kept.entry.received() < part.entry.received());
     let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
     if ask.start.mode == Mode::Offline && has_own {
         // Offline a person's own copies come first, because the person has seen them.
@@ -51,7 +51,7 @@ async fn at(
     ask: &ProxyRequest,
     ranges: &Ranges,
     place: &Place,
-) -> Option<Kept> {
+) -> Option<StoredCopy> {
     match context.storage.store.partial(place).await {
         Ok(partial) => parts(ask, ranges, partial?),
         Err(error) => {
@@ -61,7 +61,7 @@ async fn at(
     }
 }
 
-fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<Kept> {
+fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<StoredCopy> {
     let spans = partial.ranges().iter().filter_map(|range| Span::new(range.start, range.end));
     let satisfied = ranges.within(&StoredRanges::new(spans), partial.complete_length())?;
     let (entry, fields) = (partial.newest()?.clone(), fields(&partial)?);
@@ -74,7 +74,7 @@ fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<K
         && if_range::is_satisfied(&ask.head.fields, &fields)
         && !if_range::has_failed(&ask.head.fields, &fields);
     let part = Some(KeptPart { partial, satisfied });
-    is_meant.then_some(Kept { entry, status: StatusCode::OK, fields, request, part })
+    is_meant.then_some(StoredCopy { entry, status: StatusCode::OK, fields, request, part })
 }
 
 /// The fields of the whole response: those of the newest segment, plus fields that only older

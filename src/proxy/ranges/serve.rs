@@ -14,7 +14,7 @@ use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::reply;
-use crate::storage::store::{Kept, KeptPart};
+use crate::storage::store::{KeptPart, StoredCopy};
 use wwwoffle_http::caching::range::{
     BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
 };
@@ -26,7 +26,7 @@ use wwwoffle_http::caching::range::{
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
     if let Some(KeptPart { partial, satisfied }) = &kept.part {
@@ -49,7 +49,7 @@ pub(in crate::proxy) fn ranges(
 /// whole body, or if no multipart boundary can be created.
 fn answer(
     context: &ProxyContext,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     fields: &HeaderMap,
     satisfied: &RangeSelection,
     complete: Option<u64>,

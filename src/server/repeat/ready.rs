@@ -30,12 +30,12 @@ const OVERHEAD: usize = 512;
 /// The connection properties of a request. The same bytes with the same properties are the same
 /// request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Whence {
+pub struct ReplayScope {
     owner: Owner,
     door: String,
 }
 
-impl Whence {
+impl ReplayScope {
     /// The properties of the connection of `visitor`.
     #[must_use]
     pub fn of(visitor: &Visitor) -> Self {
@@ -51,9 +51,9 @@ impl Whence {
 /// A response as sent to the client.
 #[derive(Debug)]
 pub struct Ready {
-    whence: Whence,
+    scope: ReplayScope,
     request: Bytes,
-    grounds: ReplayConditions,
+    conditions: ReplayConditions,
     pub(super) head: Bytes,
     pub(super) body: Bytes,
     given: Option<ResponseCounter>,
@@ -63,18 +63,18 @@ impl Ready {
     /// Builds a repeatable response from a response that hyper is about to send. `None` if it
     /// cannot be repeated.
     fn of<B>(
-        whence: Whence,
+        scope: ReplayScope,
         request: Bytes,
         given: Option<&ResponseCounter>,
         answer: &mut Response<B>,
     ) -> Option<Self> {
-        let grounds = answer.extensions_mut().remove::<ReplayConditions>()?;
+        let conditions = answer.extensions_mut().remove::<ReplayConditions>()?;
         let WholeBody(body) = answer.extensions_mut().remove()?;
         if !may_be_repeated(&request) {
             return None;
         }
         let head = head(answer.status(), answer.headers(), &body)?;
-        Some(Self { whence, request, grounds, head, body, given: given.cloned() })
+        Some(Self { scope, request, conditions, head, body, given: given.cloned() })
     }
 
     /// Counts the response in the statistics. Called each time the response is sent.
@@ -90,7 +90,7 @@ impl Ready {
 }
 
 /// Whether the request does not identify the client, has no body and leaves the connection open.
-/// Apart from [`Whence`], the response to such a request depends on no property of the client.
+/// Apart from [`ReplayScope`], the response to such a request depends on no property of the client.
 pub(super) fn may_be_repeated(request: &[u8]) -> bool {
     let mut fields = [httparse::EMPTY_HEADER; 64];
     let mut read = httparse::Request::new(&mut fields);
@@ -148,7 +148,7 @@ fn put_name(to: &mut BytesMut, name: &HeaderName) {
 /// The complete responses of all connections, limited in bytes. If a shard reaches its limit, it is
 /// emptied.
 #[derive(Debug)]
-pub struct Repeats {
+pub struct ReplayCache {
     parts: [Mutex<RepeatShard>; PARTS],
     hasher: RandomState,
     /// The maximum number of bytes in a shard.
@@ -161,7 +161,7 @@ struct RepeatShard {
     held: usize,
 }
 
-impl Repeats {
+impl ReplayCache {
     /// An empty map for at most `bytes` in total.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
@@ -174,30 +174,30 @@ impl Repeats {
     pub fn get(
         &self,
         context: &ServerContext,
-        whence: &Whence,
+        scope: &ReplayScope,
         request: &[u8],
         now: SystemTime,
     ) -> Option<Arc<Ready>> {
-        let hash = self.hasher.hash_one((whence, request));
+        let hash = self.hasher.hash_one((scope, request));
         let ready = Arc::clone(self.part(hash).ready.get(&hash)?);
-        let is_it = ready.request == request && ready.whence == *whence;
-        (is_it && ready.grounds.hold(&context.proxy, now)).then_some(ready)
+        let is_it = ready.request == request && ready.scope == *scope;
+        (is_it && ready.conditions.hold(&context.proxy, now)).then_some(ready)
     }
 
     /// Stores a response that is about to be sent, if it can be repeated.
     pub fn remember<B>(
         &self,
-        whence: &Whence,
+        scope: &ReplayScope,
         request: Bytes,
         given: Option<&ResponseCounter>,
         answer: &mut Response<B>,
     ) {
-        let Some(ready) = Ready::of(whence.clone(), request, given, answer) else { return };
+        let Some(ready) = Ready::of(scope.clone(), request, given, answer) else { return };
         let most = self.most.load(Ordering::Relaxed);
         if ready.held_bytes() > most {
             return;
         }
-        let hash = self.hasher.hash_one((whence, &*ready.request));
+        let hash = self.hasher.hash_one((scope, &*ready.request));
         let mut part = self.part(hash);
         // A full shard is emptied: most of its responses are from an earlier second, and so
         // useless.

@@ -12,17 +12,17 @@ use hyper::HeaderMap;
 use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
+use super::line_report::{EventInbox, LineReport, ReportTrigger, body};
 use super::sum::{OverallProgress, held_events, progress};
-use super::tell::{EventInbox, LineReport, ReportTrigger, body};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
-use crate::fetch::{self, WantOutcome, failure_reason, held};
+use crate::fetch::{self, WantOutcome, failure_reason, hold};
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::lookup::look_up;
-use crate::storage::store::Kept;
-use wwwoffle_api::{Event, Held};
+use crate::storage::store::StoredCopy;
+use wwwoffle_api::{Event, Hold};
 use wwwoffle_http::redirect::{location, shown_location};
 
 /// Number of consecutive looks at the queue that must find a request settled before the stream
@@ -316,8 +316,8 @@ impl RequestFollower {
 
     /// Returns the reasons why all followed requests are blocked. `None` if one of them is not
     /// blocked, or not for a long time.
-    fn all_held(&self) -> Option<Vec<(Held, u64)>> {
-        held::all_held(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
+    fn all_held(&self) -> Option<Vec<(Hold, u64)>> {
+        hold::all_held(&self.inbox.context.fetch, self.open.values().map(|open| &open.place))
     }
 
     async fn end(&mut self) {
@@ -409,7 +409,7 @@ impl RequestFollower {
     }
 
     /// Returns the stored copy that answers a request queued for `place`.
-    async fn stored_copy(&self, place: &Place) -> Result<Option<Kept>, Error> {
+    async fn stored_copy(&self, place: &Place) -> Result<Option<StoredCopy>, Error> {
         let Some(places) = Places::of_queued(place, &self.inbox.context.base.local) else {
             return Ok(None);
         };
@@ -418,7 +418,7 @@ impl RequestFollower {
 
     /// If the stored copy `kept` is a redirect, also fetches its target. The fetcher follows the
     /// redirects that it fetches, but not those that are already stored.
-    fn follow_stored_redirect(&mut self, url: &str, kept: &Kept) {
+    fn follow_stored_redirect(&mut self, url: &str, kept: &StoredCopy) {
         let location = location(url, kept.status, &kept.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let FollowScope::Get { wanted, .. } = &mut self.task {

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use crate::fetch::gauge::Gauge;
 use crate::proxy::download::ProgressSnapshot;
-use wwwoffle_api::{Event, Held, Whole};
+use wwwoffle_api::{Event, Hold, Whole};
 
 /// Maximum number of reported reasons for blocked requests.
 const MOST_CAUSES: usize = 10;
@@ -49,8 +49,8 @@ impl OverallProgress {
 
 /// Reports the requests that are blocked for a long time, for which the call does not wait. A block
 /// by the mode is not reported: the user chose the mode.
-pub(in crate::site) fn held_events(held: Option<Vec<(Held, u64)>>) -> impl Iterator<Item = Event> {
-    let held = held.into_iter().flatten().filter(|(held, _)| *held != Held::Mode);
+pub(in crate::site) fn held_events(held: Option<Vec<(Hold, u64)>>) -> impl Iterator<Item = Event> {
+    let held = held.into_iter().flatten().filter(|(held, _)| *held != Hold::Mode);
     held.take(MOST_CAUSES).map(|(held, count)| Event::Held { held, count })
 }
 

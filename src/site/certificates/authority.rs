@@ -17,13 +17,13 @@ const CERTIFICATE: &str = "application/x-x509-ca-cert";
 
 /// Responds with the certificate of our authority in PEM.
 pub(in crate::site) fn pem(caller: &Caller) -> Response<Body> {
-    let pem = body::from_bytes(caller.context.proxy.clients.faces.authority.pem());
+    let pem = body::from_bytes(caller.context.proxy.clients.tls.authority.pem());
     caller.other(StatusCode::OK, Some(CERTIFICATE), pem)
 }
 
 /// Responds with the certificate of our authority in DER.
 pub(in crate::site) fn der(caller: &Caller) -> Response<Body> {
-    let der = body::from_bytes(caller.context.proxy.clients.faces.authority.der().to_vec());
+    let der = body::from_bytes(caller.context.proxy.clients.tls.authority.der().to_vec());
     caller.other(StatusCode::OK, Some(CERTIFICATE), der)
 }
 
@@ -36,7 +36,7 @@ pub(in crate::site) fn test(caller: &Caller) -> Response<Body> {
 pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
     let (context, shell) = (&caller.context, &caller.shell);
     let config = context.base.config();
-    let (authority, used) = (&context.proxy.clients.faces.authority, &shell.origin);
+    let (authority, used) = (&context.proxy.clients.tls.authority, &shell.origin);
     let secure = secured(used).unwrap_or_else(|| used.clone());
     let timestamp = |time| Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
     let names = config.local_host.names.as_slice();

@@ -5,10 +5,10 @@ pub mod question;
 
 use serde::Serialize;
 
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::{Page, Shell, view};
 use crate::site::link::LinkReport;
-use wwwoffle_api::{Choice, Mode, QueueCounts};
+use wwwoffle_api::{Mode, ModeSetting, QueueCounts};
 
 /// Path of the page.
 pub const PATH: &str = "/control/";
@@ -17,7 +17,7 @@ pub const PATH: &str = "/control/";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlAction {
     /// Changes the mode.
-    Mode(Choice),
+    Mode(ModeSetting),
     /// Fetches the queue.
     Fetch,
     /// Stops fetching the queue.
@@ -28,10 +28,10 @@ pub enum ControlAction {
 
 impl ControlAction {
     const ALL: [Self; 7] = [
-        Self::Mode(Choice::Online),
-        Self::Mode(Choice::Offline),
-        Self::Mode(Choice::Autodial),
-        Self::Mode(Choice::Auto),
+        Self::Mode(ModeSetting::Online),
+        Self::Mode(ModeSetting::Offline),
+        Self::Mode(ModeSetting::Autodial),
+        Self::Mode(ModeSetting::Auto),
         Self::Fetch,
         Self::Hold,
         Self::Reload,
@@ -56,48 +56,48 @@ impl ControlAction {
 
     const fn label(self) -> Text {
         match self {
-            Self::Mode(Choice::Online) => say("Go online"),
-            Self::Mode(Choice::Offline) => say("Go offline"),
-            Self::Mode(Choice::Autodial) => say("Show saved copies first"),
-            Self::Mode(Choice::Auto) => say("Follow the network"),
-            Self::Fetch => say("Fetch now"),
-            Self::Hold => say("Stop fetching"),
-            Self::Reload => say("Reload the configuration"),
+            Self::Mode(ModeSetting::Online) => tr("Go online"),
+            Self::Mode(ModeSetting::Offline) => tr("Go offline"),
+            Self::Mode(ModeSetting::Autodial) => tr("Show saved copies first"),
+            Self::Mode(ModeSetting::Auto) => tr("Follow the network"),
+            Self::Fetch => tr("Fetch now"),
+            Self::Hold => tr("Stop fetching"),
+            Self::Reload => tr("Reload the configuration"),
         }
     }
 
     const fn explanation(self) -> Text {
         match self {
-            Self::Mode(Choice::Online) => {
-                say("Pages come from the web, what you see is saved, and the queue is fetched.")
+            Self::Mode(ModeSetting::Online) => {
+                tr("Pages come from the web, what you see is saved, and the queue is fetched.")
             }
-            Self::Mode(Choice::Offline) => {
-                say("Pages come from the spool. Missing pages are queued, and nothing is fetched.")
+            Self::Mode(ModeSetting::Offline) => {
+                tr("Pages come from the spool. Missing pages are queued, and nothing is fetched.")
             }
-            Self::Mode(Choice::Autodial) => {
-                say("Saved copies are shown at once, the rest comes from the web.")
+            Self::Mode(ModeSetting::Autodial) => {
+                tr("Saved copies are shown at once, the rest comes from the web.")
             }
-            Self::Mode(Choice::Auto) => {
-                say("Switches automatically when the connection comes and goes.")
+            Self::Mode(ModeSetting::Auto) => {
+                tr("Switches automatically when the connection comes and goes.")
             }
-            Self::Fetch => say("The queue is being fetched."),
+            Self::Fetch => tr("The queue is being fetched."),
             Self::Hold => {
-                say("The part received so far is saved. The rest waits until the next fetch.")
+                tr("The part received so far is saved. The rest waits until the next fetch.")
             }
             Self::Reload => {
-                say("Reads the configuration file again, for example after you edited it.")
+                tr("Reads the configuration file again, for example after you edited it.")
             }
         }
     }
 }
 
 /// Returns the label of a mode's button.
-pub(in crate::site) const fn mode_label(choice: Choice) -> Text {
+pub(in crate::site) const fn mode_label(choice: ModeSetting) -> Text {
     match choice {
-        Choice::Online => say("online"),
-        Choice::Offline => say("offline"),
-        Choice::Autodial => say("saved first"),
-        Choice::Auto => say("automatic"),
+        ModeSetting::Online => tr("online"),
+        ModeSetting::Offline => tr("offline"),
+        ModeSetting::Autodial => tr("saved first"),
+        ModeSetting::Auto => tr("automatic"),
     }
 }
 
@@ -105,7 +105,7 @@ pub(in crate::site) const fn mode_label(choice: Choice) -> Text {
 #[derive(Clone, Debug)]
 pub struct ControlPage {
     /// The chosen mode.
-    pub chosen: Choice,
+    pub chosen: ModeSetting,
     /// State of the link.
     pub link: LinkReport,
     /// Numbers of queued requests by state.
@@ -131,7 +131,7 @@ pub fn page(shell: &Shell, content: &ControlPage) -> Page {
     let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
-    let modes = Choice::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
+    let modes = ModeSetting::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
     let view = view! {
         modes,
         link: &content.link,
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn each_address_of_a_button_has_its_question() {
         for (path, want) in [
-            ("/control/online", Some(ControlAction::Mode(Choice::Online))),
-            ("/control/auto", Some(ControlAction::Mode(Choice::Auto))),
+            ("/control/online", Some(ControlAction::Mode(ModeSetting::Online))),
+            ("/control/auto", Some(ControlAction::Mode(ModeSetting::Auto))),
             ("/control/config", Some(ControlAction::Reload)),
             ("/control/reload", Some(ControlAction::Reload)),
             ("/control/hold", Some(ControlAction::Hold)),

@@ -14,7 +14,7 @@ use crate::base::spelling::Spelling;
 use crate::proxy::freshen;
 use crate::storage::versions::text::extract;
 use wwwoffle_api::ImportRequest;
-use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
 use wwwoffle_http::head::{read_request, read_response};

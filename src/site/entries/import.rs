@@ -74,7 +74,7 @@ fn run(
     };
     let done = import(context.storage.store.spool(), path, options, &Placer, &mut watch);
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
-        context.fetch.fetcher.nudge();
+        context.fetch.fetcher.wake();
     }
     // A disconnected reader needs no last line.
     let _told = tell.blocking_send(line(&end(done)));

@@ -8,18 +8,18 @@ use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
-use crate::fetch::held;
+use crate::fetch::hold;
 use crate::fetch::recurse::{begin, outcome, runs};
 use crate::proxy::body::Body;
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
+use crate::site::api::line_report::{EventInbox, LineReport, ReportTrigger, body};
 use crate::site::api::sum::{OverallProgress, held_events, progress};
-use crate::site::api::tell::{EventInbox, LineReport, ReportTrigger, body};
 use crate::site::api::{check_url_count, json, lines, stream};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
-use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use wwwoffle_api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
 
@@ -242,7 +242,7 @@ impl RunFollower {
     }
 
     fn is_wanted(&self, request: &OutgoingSummary) -> bool {
-        request.wishes.iter().any(|wish| self.ids.contains(&wish.run))
+        request.runs.iter().any(|member| self.ids.contains(&member.run))
     }
 
     /// Whether nothing more will happen for now: no download is running, and each request that the
@@ -253,7 +253,7 @@ impl RunFollower {
             return false;
         }
         let ours = self.waiting_places();
-        ours.is_empty() || held::all_held(&self.inbox.context.fetch, ours.iter()).is_some()
+        ours.is_empty() || hold::all_held(&self.inbox.context.fetch, ours.iter()).is_some()
     }
 
     /// Returns the places of the waiting requests that the runs want.
@@ -269,7 +269,7 @@ impl RunFollower {
 
     async fn end(&mut self, runs: Vec<runs::RunSummary>) {
         self.failed += u64::from(!self.inbox.flush().await);
-        let held = held::all_held(&self.inbox.context.fetch, self.waiting_places().iter());
+        let held = hold::all_held(&self.inbox.context.fetch, self.waiting_places().iter());
         self.inbox.ready.extend(held_events(held));
         let (mut fetched, mut dead, mut waiting) = (0_u64, 0_u64, 0_u64);
         for run in runs {

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use super::{plan, progress};
 use crate::base::shown::{self, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::left_out::left_out;
 use crate::page::{Page, Shell, view};
 use wwwoffle_api::DownloadItem;
-use wwwoffle_api::aim::{MAX_DEPTH, PartClass, RecursiveRequest};
+use wwwoffle_api::fetch_spec::{MAX_DEPTH, PartClass, RecursiveRequest};
 use wwwoffle_api::plan::RunPlan;
 use wwwoffle_api::runs::{FailedUrl, RunItem};
 use wwwoffle_api::scope::Scope;
@@ -47,11 +47,11 @@ struct ScopeView {
 impl LinksView {
     pub(in crate::site) fn new(depth: String, chosen: &Scope) -> Self {
         let known = [
-            (Scope::Directory, say("this folder")),
-            (Scope::Host, say("this host")),
-            (Scope::Site, say("this site")),
-            (Scope::Protocol, say("the same protocol")),
-            (Scope::Any, say("anywhere")),
+            (Scope::Directory, tr("this folder")),
+            (Scope::Host, tr("this host")),
+            (Scope::Site, tr("this site")),
+            (Scope::Protocol, tr("the same protocol")),
+            (Scope::Any, tr("anywhere")),
         ];
         let view = |(scope, label): (Scope, _)| ScopeView {
             chosen: scope == *chosen,
@@ -61,7 +61,7 @@ impl LinksView {
         let mut scopes: Vec<_> = known.into_iter().map(view).collect();
         if !scopes.iter().any(|scope| scope.chosen) {
             let value = chosen.to_string();
-            scopes.push(ScopeView { value, label: say("the present setting"), chosen: true });
+            scopes.push(ScopeView { value, label: tr("the present setting"), chosen: true });
         }
         Self { depth, max_depth: MAX_DEPTH, scopes }
     }
@@ -126,15 +126,15 @@ fn form(
 
 fn label(class: PartClass) -> Text {
     match class {
-        PartClass::Stylesheets => say("style sheets"),
-        PartClass::Images => say("images"),
-        PartClass::Icons => say("icons"),
-        PartClass::Fonts => say("fonts"),
-        PartClass::Scripts => say("scripts"),
-        PartClass::Frames => say("frames"),
-        PartClass::Iframes => say("inline frames"),
-        PartClass::Media => say("audio and video"),
-        PartClass::Objects => say("objects"),
+        PartClass::Stylesheets => tr("style sheets"),
+        PartClass::Images => tr("images"),
+        PartClass::Icons => tr("icons"),
+        PartClass::Fonts => tr("fonts"),
+        PartClass::Scripts => tr("scripts"),
+        PartClass::Frames => tr("frames"),
+        PartClass::Iframes => tr("inline frames"),
+        PartClass::Media => tr("audio and video"),
+        PartClass::Objects => tr("objects"),
     }
 }
 
@@ -184,15 +184,15 @@ mod tests {
     use super::*;
     use crate::fetch::recurse::run::{LeftOut, Report};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
-    use wwwoffle_api::aim::Aim;
+    use wwwoffle_api::fetch_spec::FetchSpec;
 
     #[test]
     fn the_form_says_what_is_asked_for() {
-        let aim = Aim {
+        let aim = FetchSpec {
             depth: 3,
             scope: Scope::Prefix("http://h.example/<a>".to_owned()),
             parts: [(PartClass::Images, true)].into(),
-            ..Aim::default()
+            ..FetchSpec::default()
         };
         let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), aim };
         let page = options(&shell(), &asked, None);
@@ -211,9 +211,10 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_beside_its_field() {
-        let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, say("none")));
+        let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, tr("none")));
         for text in &hostile() {
-            let asked = RecursiveRequest { url: as_key(text).to_owned(), aim: Aim::default() };
+            let asked =
+                RecursiveRequest { url: as_key(text).to_owned(), aim: FetchSpec::default() };
             let page = options_again(&shell(), &asked, text, &faults);
             assert_eq!(page.status, 422);
             assert_harmless(&page);
@@ -237,7 +238,7 @@ mod tests {
             id: "0123456789abcdef".to_owned(),
             owner: None,
             start: "http://h.example/".to_owned(),
-            aim: Aim::default(),
+            aim: FetchSpec::default(),
             begun: jiff::Timestamp::UNIX_EPOCH,
             ended: None,
             waiting: 5,

@@ -2,7 +2,7 @@
 //! and which are estimated.
 
 use crate::base::shown;
-use crate::base::text::{Text, TextValue, count, row, say};
+use crate::base::text::{Text, TextValue, count, row, tr};
 use crate::page::left_out::left_out;
 use wwwoffle_api::RequestKind;
 use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
@@ -12,8 +12,8 @@ use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, R
 pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
     let all = plan.pages.with(&plan.parts);
     let mut lines = vec![
-        say("pages: {amounts}").with("amounts", expected(&plan.pages)),
-        say("images, styles and other files: {amounts}").with("amounts", expected(&plan.parts)),
+        tr("pages: {amounts}").with("amounts", expected(&plan.pages)),
+        tr("images, styles and other files: {amounts}").with("amounts", expected(&plan.parts)),
         in_all(&all),
     ];
     lines.extend(basis(&plan.basis));
@@ -76,7 +76,7 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
     }
     lines.extend(budget(plan));
     if !plan.may_fetch {
-        lines.push(say("the mode does not allow fetching now"));
+        lines.push(tr("the mode does not allow fetching now"));
     }
     lines.extend(cut(plan.cut));
     lines
@@ -85,14 +85,14 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
 fn budget(plan: &QueuePlan) -> Vec<Text> {
     let budget = &plan.budget;
     let fetch = budget.fetch.map(|bytes| {
-        let text = say("budget of one fetch: {size}");
+        let text = tr("budget of one fetch: {size}");
         text.with("size", shown::bytes(bytes))
     });
     let day = budget.day.map(|bytes| {
         let text = match budget.until {
-            Some(time) => say("left of the daily budget: {size}; reset at {time}")
+            Some(time) => tr("left of the daily budget: {size}; reset at {time}")
                 .with("time", format!("{time:.0}")),
-            None => say("left of the daily budget: {size}"),
+            None => tr("left of the daily budget: {size}"),
         };
         text.with("size", shown::bytes(bytes))
     });
@@ -103,10 +103,10 @@ fn of_host(host: &HostPlan) -> Text {
     let kinds = host.kinds.iter().map(|(kind, count)| of_kind(*kind, *count).into());
     let from = host
         .from
-        .map_or_else(|| TextValue::from(say("now")), |time| TextValue::from(format!("{time:.0}")));
+        .map_or_else(|| TextValue::from(tr("now")), |time| TextValue::from(format!("{time:.0}")));
     let text = match host.seconds {
-        0 => say("{host}: {kinds}: {amounts}; from {from}"),
-        seconds => say("{host}: {kinds}: {amounts}; from {from}, for at least {seconds} s")
+        0 => tr("{host}: {kinds}: {amounts}; from {from}"),
+        seconds => tr("{host}: {kinds}: {amounts}; from {from}, for at least {seconds} s")
             .with("seconds", seconds.to_string()),
     };
     text.with("host", shown::line(&host.host))
@@ -165,7 +165,7 @@ fn sum(expected: &Expected) -> Text {
 }
 
 fn in_all(all: &Expected) -> Text {
-    say("total: {amounts}").with("amounts", sum(all))
+    tr("total: {amounts}").with("amounts", sum(all))
 }
 
 fn basis(basis: &EstimateBasis) -> Option<Text> {
@@ -183,11 +183,11 @@ fn basis(basis: &EstimateBasis) -> Option<Text> {
     let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
     let of: Vec<TextValue> =
         of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
-    (!of.is_empty()).then(|| say("estimated sizes: {amounts}").with("amounts", row(of)))
+    (!of.is_empty()).then(|| tr("estimated sizes: {amounts}").with("amounts", row(of)))
 }
 
 fn cut(is_cut: bool) -> Option<Text> {
-    is_cut.then(|| say("only some pages were checked, to save time; the others count as not saved"))
+    is_cut.then(|| tr("only some pages were checked, to save time; the others count as not saved"))
 }
 
 #[cfg(test)]

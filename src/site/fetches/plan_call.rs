@@ -8,7 +8,7 @@ use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
 use crate::proxy::target;
 use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
-use wwwoffle_api::aim::RecursiveRequest;
+use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::plan::{QueuePlan, RunPlanRequest, RunPlans};
 
 impl From<NotPlanned> for CallFault {

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::base::shown;
-use crate::base::text::{Text, TextValue, count, row, say};
+use crate::base::text::{Text, TextValue, count, row, tr};
 use wwwoffle_api::{DownloadItem, Whole};
 
 /// Describes a download: received size, speed, remaining time and number of resumptions.
@@ -12,7 +12,7 @@ pub fn describe_download(download: &DownloadItem) -> Text {
     let received = shown::bytes(download.bytes);
     let mut facts = vec![match download.total {
         Some(total) => {
-            let text = say("{size} of {total}").with("size", received);
+            let text = tr("{size} of {total}").with("size", received);
             text.with("total", shown::bytes(total)).into()
         }
         None => received.into(),
@@ -44,11 +44,11 @@ pub fn describe_total(whole: &Whole) -> Text {
 }
 
 fn rate(bytes: u64) -> TextValue {
-    say("{size}/s").with("size", shown::bytes(bytes)).into()
+    tr("{size}/s").with("size", shown::bytes(bytes)).into()
 }
 
 fn left(seconds: u64) -> TextValue {
-    say("{time} left").with("time", shown::span(seconds)).into()
+    tr("{time} left").with("time", shown::span(seconds)).into()
 }
 
 /// States what an interrupted download waits for; `None` if it does not wait. `time` formats a
@@ -59,7 +59,7 @@ pub fn describe_wait<T: Into<TextValue>>(
     time: impl Fn(Timestamp) -> T,
 ) -> Option<Text> {
     let waiting = download.waiting.as_ref()?;
-    let text = say("interrupted at {since}: {error}; attempt {attempt} to resume at {next}");
+    let text = tr("interrupted at {since}: {error}; attempt {attempt} to resume at {next}");
     Some(
         text.with("since", time(waiting.since))
             .with("error", shown::text(&waiting.error))

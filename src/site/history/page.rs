@@ -5,7 +5,7 @@ use wwwoffle_url::url_encode_form_args;
 
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::links;
 use crate::page::{Page, Shell, view};
 use crate::site::history::version_list::changes;
@@ -151,15 +151,15 @@ pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
 
 fn words(why: &NotCompared) -> Text {
     match why {
-        NotCompared::NotKept => say("not saved"),
+        NotCompared::NotKept => tr("not saved"),
         NotCompared::NoVersion => {
-            say("no version of that time is saved; `keep-versions` sets how many are saved")
+            tr("no version of that time is saved; `keep-versions` sets how many are saved")
         }
-        NotCompared::NoText => say("one of the versions has no text"),
+        NotCompared::NoText => tr("one of the versions has no text"),
         NotCompared::Unread(error) => {
-            say("one of the versions cannot be read: {error}").with("error", shown::text(error))
+            tr("one of the versions cannot be read: {error}").with("error", shown::text(error))
         }
-        NotCompared::Spool(_) => say("the spool failed"),
+        NotCompared::Spool(_) => tr("the spool failed"),
     }
 }
 

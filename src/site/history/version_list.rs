@@ -3,7 +3,7 @@
 use wwwoffle_spool::{Entry, Place, Summary};
 
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::site::info::entry_info::{content_type, text};
 use wwwoffle_api::{History, Version};
 
@@ -40,22 +40,22 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
 pub fn changes(before: &Version, version: &Version) -> Vec<Text> {
     let mut changes = Vec::new();
     if before.status != version.status {
-        changes.push(say("previously status {status}").with("status", before.status.to_string()));
+        changes.push(tr("previously status {status}").with("status", before.status.to_string()));
     }
     if before.content_type != version.content_type {
         changes.push(match before.content_type.as_deref() {
-            Some(was) => say("previously type {type}").with("type", shown::text(was)),
-            None => say("previously without a type"),
+            Some(was) => tr("previously type {type}").with("type", shown::text(was)),
+            None => tr("previously without a type"),
         });
     }
     match (before.bytes, version.bytes) {
         (was, is) if was < is => {
-            changes.push(say("{size} larger").with("size", shown::bytes(is - was)));
+            changes.push(tr("{size} larger").with("size", shown::bytes(is - was)));
         }
         (was, is) if was > is => {
-            changes.push(say("{size} smaller").with("size", shown::bytes(was - is)));
+            changes.push(tr("{size} smaller").with("size", shown::bytes(was - is)));
         }
-        _ => changes.push(say("same length as before")),
+        _ => changes.push(tr("same length as before")),
     }
     changes
 }

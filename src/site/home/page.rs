@@ -14,14 +14,14 @@ pub use self::space::DiskUse;
 use self::space::DiskUseView;
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::fetch::LastFetch;
 use crate::page::{Page, Shell, view};
 use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
-use wwwoffle_api::{Choice, DownloadItem, Mode, Status};
+use wwwoffle_api::{DownloadItem, Mode, ModeSetting, Status};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -209,12 +209,12 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
 impl<'a> ModeView<'a> {
     fn new(home: &'a HomePage) -> Self {
         let (headline, explanation) = mode(home.status.mode);
-        let choice = |one: Choice| ModeChoice {
+        let choice = |one: ModeSetting| ModeChoice {
             word: one.as_str(),
             label: mode_label(one),
             chosen: one == home.status.chosen,
         };
-        Self { headline, explanation, choices: Choice::ALL.map(choice), link: &home.link }
+        Self { headline, explanation, choices: ModeSetting::ALL.map(choice), link: &home.link }
     }
 }
 
@@ -255,14 +255,14 @@ impl ActivityView {
 
 const fn mode(mode: Mode) -> (Text, Text) {
     match mode {
-        Mode::Online => (say("Online"), say("Pages come from the web, and what you see is saved.")),
+        Mode::Online => (tr("Online"), tr("Pages come from the web, and what you see is saved.")),
         Mode::Offline => (
-            say("Offline"),
-            say("Pages come from the spool. Missing pages are queued, and nothing is fetched."),
+            tr("Offline"),
+            tr("Pages come from the spool. Missing pages are queued, and nothing is fetched."),
         ),
         Mode::Autodial => (
-            say("Saved first (autodial)"),
-            say("Saved copies are shown at once, the rest comes from the web."),
+            tr("Saved first (autodial)"),
+            tr("Saved copies are shown at once, the rest comes from the web."),
         ),
     }
 }

@@ -6,7 +6,7 @@ use wwwoffle_spool::{Entry, Place};
 
 use crate::base::shown;
 use crate::net::connection;
-use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, Parts};
+use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, PageParts};
 use wwwoffle_http::head::{self, is_secret};
 
 /// Response fields with secret values, which are never shown.
@@ -15,7 +15,11 @@ const SECRET_ANSWERS: [HeaderName; 2] = [SET_COOKIE, HeaderName::from_static("se
 /// Returns the details of the URL of `place`, with its stored `entry` and its sub-resources
 /// `parts`.
 #[must_use]
-pub fn of<Words>(place: &Place, entry: Option<&Entry>, parts: Option<Parts<Words>>) -> Info<Words> {
+pub fn of<Words>(
+    place: &Place,
+    entry: Option<&Entry>,
+    parts: Option<PageParts<Words>>,
+) -> Info<Words> {
     let place = entry.map_or(place, Entry::place);
     let (url, key) = (place.url().to_owned(), place.key().to_string());
     Info { url, key, kept: entry.map(kept_info), parts, pinned: false }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::links;
 use crate::page::{Page, Shell, view};
 use crate::proxy::last::LastAction;
@@ -15,8 +15,8 @@ use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
 use crate::site::lists::page::{ActionResult, ActionResultView};
 use crate::storage::store::timestamp;
-use wwwoffle_api::aim::AS_CONFIGURED;
-use wwwoffle_api::{BodyOnDisk, Field, Info, KeptInfo, PartItem, PartState, Parts};
+use wwwoffle_api::fetch_spec::AS_CONFIGURED;
+use wwwoffle_api::{BodyOnDisk, Field, Info, KeptInfo, PageParts, PartItem, PartState};
 
 /// Maximum number of listed sub-resources of each state; the others are counted.
 const SHOWN_PARTS: usize = 15;
@@ -230,14 +230,14 @@ impl LastActionView {
 }
 
 impl SubResourcesView {
-    fn new(parts: &Parts<Text>) -> Self {
+    fn new(parts: &PageParts<Text>) -> Self {
         let counts = parts.counts;
         let groups = [
-            (PartState::Absent, say("Not saved"), counts.absent),
-            (PartState::Failed, say("Failed"), counts.failed),
-            (PartState::Queued, say("On the queue"), counts.queued),
-            (PartState::LeftOut, say("Left out"), counts.left_out),
-            (PartState::Kept, say("Saved"), counts.kept),
+            (PartState::Absent, tr("Not saved"), counts.absent),
+            (PartState::Failed, tr("Failed"), counts.failed),
+            (PartState::Queued, tr("On the queue"), counts.queued),
+            (PartState::LeftOut, tr("Left out"), counts.left_out),
+            (PartState::Kept, tr("Saved"), counts.kept),
         ];
         let groups = groups.into_iter().filter(|(.., count)| *count > 0);
         let group = |(state, title, count): (PartState, Text, u64)| {
@@ -272,7 +272,7 @@ impl<'a> StoredEntryView<'a> {
     fn new(info: &'a Info<Text>, entry: &'a KeptInfo, shell: &Shell) -> Self {
         let owner = entry.owner.as_deref();
         Self {
-            owner: owner.map_or(say("for everyone"), |owner| shell.for_whom(owner)),
+            owner: owner.map_or(tr("for everyone"), |owner| shell.for_whom(owner)),
             key: &info.key,
             notes: notes(&entry.storage),
             most_fields: SHOWN_FIELDS,
@@ -284,7 +284,7 @@ impl<'a> StoredEntryView<'a> {
 /// Returns notes about how the entry is stored: compressed, or with a shared body.
 fn notes(storage: &BodyOnDisk) -> Vec<Text> {
     let compressed = storage.compressed.map(|file| {
-        say("It is compressed on the disk: {bytes} instead of {plain}.")
+        tr("It is compressed on the disk: {bytes} instead of {plain}.")
             .with("bytes", shown::bytes(file.bytes))
             .with("plain", shown::bytes(file.plain))
     });
@@ -294,7 +294,7 @@ fn notes(storage: &BodyOnDisk) -> Vec<Text> {
             "{n} entry has this content, which is stored only once.",
             "{n} entries have this content, which is stored only once.",
         ),
-        None => say("Other entries have the same content, which is stored only once."),
+        None => tr("Other entries have the same content, which is stored only once."),
     });
     compressed.into_iter().chain(shared).collect()
 }

@@ -27,7 +27,7 @@ use crate::site::info::entry_info as info;
 use crate::site::info::url_in;
 use crate::site::lists::export::{AHEAD, ChannelWriter, PIECE, received};
 use crate::storage::lookup::look_up;
-use crate::storage::store::{Kept, timestamp};
+use crate::storage::store::{StoredCopy, timestamp};
 use crate::storage::versions::text;
 use wwwoffle_http::caching::coding::CodingTerms;
 
@@ -98,7 +98,7 @@ async fn read_whole(mut body: Body) -> Option<Vec<u8>> {
 }
 
 /// Returns the body without its content coding, and whether the coding could be removed.
-fn decode_body(caller: &Caller, kept: &Arc<Kept>) -> (Body, bool) {
+fn decode_body(caller: &Caller, kept: &Arc<StoredCopy>) -> (Body, bool) {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let is_readable = delivery.is_readable();
     (recode::body(delivery, body::stored(&caller.context.storage.store, kept, None)), is_readable)
@@ -166,7 +166,7 @@ async fn find(
     caller: &Caller,
     about: AddressPage,
     arguments: Option<&str>,
-) -> Result<Arc<Kept>, Response<Body>> {
+) -> Result<Arc<StoredCopy>, Response<Body>> {
     let context = &caller.context;
     let typed = url_in(arguments);
     let (_, places) = Some(typed.as_str())

@@ -26,10 +26,10 @@ use self::action::UndoView;
 use self::address::encode_path;
 use self::words::{breadcrumbs, cut, heading, kinds, sorts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
-use wwwoffle_api::{EntryItem, HostItem, IndexAsked, IndexItem, IndexPage, Listed, SiteItem};
+use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";
@@ -179,7 +179,7 @@ struct RequestRow {
 /// Returns the message for a list that is not available. The reason is in English, as in the log.
 #[must_use]
 pub fn list_unavailable(why: &str) -> Text {
-    say("This cannot be determined now: {why}").with("why", shown::text(why))
+    tr("This cannot be determined now: {why}").with("why", shown::text(why))
 }
 
 /// Renders the page of a list.
@@ -242,10 +242,10 @@ fn choose(shown: &ListAddress) -> String {
     }
 }
 
-fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: Listed) {
+fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: ListItems) {
     let rows = &mut view.rows;
     match listed {
-        Listed::Entries(items) => {
+        ListItems::Entries(items) => {
             rows.entries = entries(&items, shown, shell);
             let can_choose = rows.entries.iter().any(|row| row.value.is_some());
             view.form = Some(FilterForm::new(shown));
@@ -253,14 +253,14 @@ fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: Li
             view.whole.delete = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
             view.whole.export = can_choose.then(|| shown.first().address());
         }
-        Listed::Hosts(hosts) => rows.hosts = hosts.iter().map(host).collect(),
-        Listed::Sites(sites) => rows.hosts = sites.iter().map(site).collect(),
-        Listed::Requests(requests) => {
+        ListItems::Hosts(hosts) => rows.hosts = hosts.iter().map(host).collect(),
+        ListItems::Sites(sites) => rows.hosts = sites.iter().map(site).collect(),
+        ListItems::Requests(requests) => {
             let row = |one: &EntryItem| request(&one.url, one.stored, shell);
             rows.requests = requests.iter().map(row).collect();
         }
-        Listed::Asked(asked) => {
-            let row = |one: &IndexAsked| request(&one.url, one.queued, shell);
+        ListItems::Asked(asked) => {
+            let row = |one: &SessionItem| request(&one.url, one.queued, shell);
             rows.requests = asked.iter().map(row).collect();
         }
     }
@@ -317,13 +317,13 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
     let title = item.title.as_deref().map(cut);
     let mut notes = Vec::new();
     if item.marks.queued {
-        notes.push(say("queued"));
+        notes.push(tr("queued"));
     }
     if item.marks.monitored {
-        notes.push(say("monitored"));
+        notes.push(tr("monitored"));
     }
     if item.marks.pinned {
-        notes.push(say("pinned"));
+        notes.push(tr("pinned"));
     }
     if item.versions > 0 {
         let versions = u64::from(item.versions);

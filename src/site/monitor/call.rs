@@ -11,8 +11,7 @@ use crate::fetch::monitor::{self, MonitorSettings};
 use crate::proxy::target;
 use crate::site::api::check_url_count;
 use crate::site::api::fault::CallFault;
-use crate::site::history::changes;
-use crate::site::history::changes::DiffError;
+use crate::site::history::changes::{self, DiffError};
 use crate::storage::versions::NotCompared;
 use wwwoffle_api::scope::Scope;
 use wwwoffle_api::{DeletedUrls, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
@@ -40,10 +39,10 @@ pub(in crate::site) async fn set(
     }
     let mut set = Vec::new();
     for url in wanted.urls {
-        let wish = MonitorSettings::new(url.clone(), schedule, wanted.versions)
+        let settings = MonitorSettings::new(url.clone(), schedule, wanted.versions)
             .following(wanted.depth, scope.clone())
             .with_parts(wanted.parts.clone());
-        let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), wish)
+        let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), settings)
             .await
             .map_err(|error| match error {
                 WantError::Spool(error) => CallFault::from(error),

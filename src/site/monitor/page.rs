@@ -8,7 +8,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::schedule::{WEEKDAYS, in_words};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
@@ -17,7 +17,7 @@ use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
 use crate::storage::versions::diff::{Diff, LineKind};
-use wwwoffle_api::aim::Aim;
+use wwwoffle_api::fetch_spec::FetchSpec;
 use wwwoffle_api::scope::Scope;
 use wwwoffle_api::{MonitorItem, VersionDiff};
 
@@ -38,18 +38,18 @@ const SHOWN_OLDER: usize = 20;
 
 /// The short names of the months.
 const MONTHS: [Text; 12] = [
-    say("Jan"),
-    say("Feb"),
-    say("Mar"),
-    say("Apr"),
-    say("May"),
-    say("Jun"),
-    say("Jul"),
-    say("Aug"),
-    say("Sep"),
-    say("Oct"),
-    say("Nov"),
-    say("Dec"),
+    tr("Jan"),
+    tr("Feb"),
+    tr("Mar"),
+    tr("Apr"),
+    tr("May"),
+    tr("Jun"),
+    tr("Jul"),
+    tr("Aug"),
+    tr("Sep"),
+    tr("Oct"),
+    tr("Nov"),
+    tr("Dec"),
 ];
 
 /// Returns the address of the page that shows the last change of `url`, without scheme and host.
@@ -175,7 +175,7 @@ pub struct MonitorForm<'a> {
     pub max_versions: u16,
     /// The settings for further fetches. `None` if the page is not monitored, or if only its
     /// sub-resources are fetched with it.
-    pub aim: Option<Aim>,
+    pub aim: Option<FetchSpec>,
 }
 
 #[derive(Serialize)]

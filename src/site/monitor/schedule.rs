@@ -2,11 +2,11 @@
 
 use wwwoffle_spool::Schedule;
 
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 
 /// The names of the days of the week, beginning with Sunday.
 pub(in crate::site) const WEEKDAYS: [Text; 7] =
-    [say("Sun"), say("Mon"), say("Tue"), say("Wed"), say("Thu"), say("Fri"), say("Sat")];
+    [tr("Sun"), tr("Mon"), tr("Tue"), tr("Wed"), tr("Thu"), tr("Fri"), tr("Sat")];
 
 /// Maximum number of times of day in words; for more, a line of cron is just as readable.
 const MOST_TIMES: usize = 4;
@@ -18,23 +18,23 @@ pub(in crate::site) fn in_words(schedule: &str) -> Option<Text> {
     if hours == "*" {
         let is_always = days == "*" && weekdays == "*";
         let minute = minute.to_string();
-        return is_always.then(|| say("every hour, at minute {minute}").with("minute", minute));
+        return is_always.then(|| tr("every hour, at minute {minute}").with("minute", minute));
     }
     let time = |hour: &str| Some(format!("{}:{minute:02}", hour.parse::<u8>().ok()?));
     let times: Vec<_> = hours.split(',').map(time).collect::<Option<_>>()?;
     let at = Some(times.join(", ")).filter(|_| times.len() <= MOST_TIMES)?;
     let said = if days == "*" && weekdays == "*" {
-        say("daily at {times}")
+        tr("daily at {times}")
     } else if days == "*" {
         match weekdays.split_once('-') {
-            Some((first, last)) => say("{first} to {last} at {times}")
+            Some((first, last)) => tr("{first} to {last} at {times}")
                 .with("first", weekday(first)?)
                 .with("last", weekday(last)?),
-            None => say("weekly, {day} at {times}").with("day", weekday(&weekdays)?),
+            None => tr("weekly, {day} at {times}").with("day", weekday(&weekdays)?),
         }
     } else if weekdays == "*" {
         let day: u8 = days.parse().ok()?;
-        say("monthly, on day {day} at {times}").with("day", day.to_string())
+        tr("monthly, on day {day} at {times}").with("day", day.to_string())
     } else {
         return None;
     };

@@ -4,7 +4,7 @@ use minijinja::Value;
 use minijinja::value::Serde;
 
 use crate::base::shown;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::{Page, Shell, view};
 use wwwoffle_api::{PurgeShared, PurgeStatus};
 
@@ -62,19 +62,19 @@ pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
 #[must_use]
 pub fn in_words(why: &str) -> Text {
     match why {
-        "old" => say("older than their maximum age"),
-        "room" => say("to free space, before their maximum age"),
-        "dont-get" => say("blocked by the configuration now"),
-        "dont-cache" => say("excluded from saving by the configuration now"),
-        "young" => say("younger than their maximum age"),
-        "recent" => say("used or stored within the last hour"),
-        "no-age" => say("without a maximum age"),
-        "pinned" => say("pinned"),
-        "needed" => say("files of pages that are not purged"),
-        "perhaps-needed" => say("may belong to pages that are not purged"),
-        "removed" => say("removed"),
-        "compress" => say("waiting to be compressed"),
-        _ => say("for another reason"),
+        "old" => tr("older than their maximum age"),
+        "room" => tr("to free space, before their maximum age"),
+        "dont-get" => tr("blocked by the configuration now"),
+        "dont-cache" => tr("excluded from saving by the configuration now"),
+        "young" => tr("younger than their maximum age"),
+        "recent" => tr("used or stored within the last hour"),
+        "no-age" => tr("without a maximum age"),
+        "pinned" => tr("pinned"),
+        "needed" => tr("files of pages that are not purged"),
+        "perhaps-needed" => tr("may belong to pages that are not purged"),
+        "removed" => tr("removed"),
+        "compress" => tr("waiting to be compressed"),
+        _ => tr("for another reason"),
     }
 }
 

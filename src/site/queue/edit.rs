@@ -16,16 +16,16 @@ use crate::site::fetches::call::stop_for;
 use crate::site::fetches::{RefreshError, as_configured};
 use crate::site::queue::page as list;
 use crate::site::queue::page::edit as page;
-use wwwoffle_api::aim::{Aim, PartClass, RecursiveRequest};
+use wwwoffle_api::fetch_spec::{FetchSpec, PartClass, RecursiveRequest};
 
 /// Fields of the form that do not describe the fetch.
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 
 /// The further fetches that a request starts: the fetches of sub-resources and links of its page.
 struct Bring {
-    aim: Aim,
+    aim: FetchSpec,
     /// The aim that follows from the configuration alone.
-    usual: Aim,
+    usual: FetchSpec,
     /// The runs that start with this request, and end if the request is removed.
     runs: Vec<RunId>,
 }
@@ -61,7 +61,7 @@ pub(in crate::site) async fn save(
     {
         let fields = form.fields().filter(|(name, _)| !OTHERS.contains(name));
         let asked = RecursiveRequest::read(fields.chain([("url", request.place.url())]))?;
-        let aim = Aim { limits: now.aim.limits, robots: now.aim.robots, ..asked.aim };
+        let aim = FetchSpec { limits: now.aim.limits, robots: now.aim.robots, ..asked.aim };
         if is_other(&aim, &now.aim) {
             replace(caller, key, &now, &aim).await?;
         }
@@ -71,13 +71,18 @@ pub(in crate::site) async fn save(
 
 /// Replaces the further fetches of the request by `aim`. Runs that have another start page still
 /// include the request.
-async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<(), RefreshError> {
+async fn replace(
+    caller: &Caller,
+    key: Key,
+    now: &Bring,
+    aim: &FetchSpec,
+) -> Result<(), RefreshError> {
     let context = &caller.context;
     if is_other(aim, &now.usual) {
         // The request as recorded, with its secrets. If a run has started since `now` was
         // determined, the request belongs to both runs.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
-        outgoing.summary.wishes.clear();
+        outgoing.summary.runs.clear();
         begin_at(&context.fetch, outgoing, aim).await?;
     }
     for run in &now.runs {
@@ -87,9 +92,9 @@ async fn replace(caller: &Caller, key: Key, now: &Bring, aim: &Aim) -> Result<()
 }
 
 /// Whether `aim` differs from `than`. If `aim` follows no links, its scope does not matter.
-fn is_other(aim: &Aim, than: &Aim) -> bool {
+fn is_other(aim: &FetchSpec, than: &FetchSpec) -> bool {
     let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
-    Aim { scope: scope.clone(), ..aim.clone() } != *than
+    FetchSpec { scope: scope.clone(), ..aim.clone() } != *than
 }
 
 /// Returns the request in the field `key`, if it exists and the caller may see it.
@@ -112,14 +117,14 @@ fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> 
     }
     let url = target::of_url(request.place.url(), &caller.context.base.local).ok()?.url;
     let runs = caller.context.fetch.fetcher.runs();
-    let begins = request.wishes.iter().filter_map(|wish| {
-        let aim = runs.with_run(wish.run, |run| {
+    let begins = request.runs.iter().filter_map(|member| {
+        let aim = runs.with_run(member.run, |run| {
             (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())
         });
-        Some((wish.run, aim.flatten()?))
+        Some((member.run, aim.flatten()?))
     });
     let begins: Vec<_> = begins.collect();
-    let usual = with_every_class(as_configured(caller, request.place.url()), &Aim::default());
+    let usual = with_every_class(as_configured(caller, request.place.url()), &FetchSpec::default());
     let deepest = begins.iter().map(|(_, aim)| aim).max_by_key(|aim| aim.depth);
     let aim = deepest.map_or_else(|| usual.clone(), |aim| with_every_class(aim.clone(), &usual));
     Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
@@ -127,7 +132,7 @@ fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> 
 
 /// Returns `aim` with an explicit choice for every class of sub-resources, as in the form. A
 /// missing choice is taken from `usual`.
-fn with_every_class(mut aim: Aim, usual: &Aim) -> Aim {
+fn with_every_class(mut aim: FetchSpec, usual: &FetchSpec) -> FetchSpec {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
         aim.parts.entry(class).or_insert(is_usual);

@@ -1,13 +1,13 @@
 //! The local page `/queue/`: the outgoing queue in the order of fetching.
 
 pub mod edit;
-pub(crate) mod held;
+pub(crate) mod hold;
 
 use serde::Serialize;
 
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::form::SubmittedForm;
 use crate::page::{Page, Shell, view};
 use wwwoffle_api::{ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind};
@@ -156,10 +156,10 @@ pub fn failed() -> String {
 /// requests are in the same state.
 fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let rows = [
-        (say("in progress"), ItemState::Active, counts.active),
-        (say("waiting"), ItemState::Waiting, counts.waiting),
-        (say("needs your consent"), ItemState::Asking, counts.asking),
-        (say("failed"), ItemState::Failed, counts.failed),
+        (tr("in progress"), ItemState::Active, counts.active),
+        (tr("waiting"), ItemState::Waiting, counts.waiting),
+        (tr("needs your consent"), ItemState::Asking, counts.asking),
+        (tr("failed"), ItemState::Failed, counts.failed),
     ];
     let link = |label, state| StateLink {
         label,
@@ -169,7 +169,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
     let there = rows.into_iter().filter(|(_, state, count)| *count > 0 || chosen == Some(*state));
     let mut filters: Vec<_> = there.map(|(label, state, _)| link(label, Some(state))).collect();
     if filters.len() > 1 || chosen.is_some() {
-        filters.insert(0, link(say("all"), None));
+        filters.insert(0, link(tr("all"), None));
     } else {
         filters.clear();
     }
@@ -184,10 +184,10 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Reque
         .filter_map(|together| {
             let state = together.first()?.1.state;
             let heading = match state {
-                ItemState::Active => say("In progress"),
-                ItemState::Waiting => say("Waiting, next first"),
-                ItemState::Asking => say("Too large to fetch without asking"),
-                ItemState::Failed => say("Failed"),
+                ItemState::Active => tr("In progress"),
+                ItemState::Waiting => tr("Waiting, next first"),
+                ItemState::Asking => tr("Too large to fetch without asking"),
+                ItemState::Failed => tr("Failed"),
             };
             let rows = together.iter().map(|(number, item)| {
                 let mut row = row(*number, item, shell);
@@ -207,18 +207,18 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Reque
 fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
     let zone = &shell.zone;
     let what = match item.kind {
-        RequestKind::Page => say("page"),
-        RequestKind::Part => say("part of a page"),
-        RequestKind::Refresh => say("newer version of a saved page"),
-        RequestKind::Post => say("form ({method})").with("method", shown::text(&item.method)),
-        RequestKind::Recursive => say("fetch that follows links"),
-        RequestKind::Monitored => say("on a schedule"),
+        RequestKind::Page => tr("page"),
+        RequestKind::Part => tr("part of a page"),
+        RequestKind::Refresh => tr("newer version of a saved page"),
+        RequestKind::Post => tr("form ({method})").with("method", shown::text(&item.method)),
+        RequestKind::Recursive => tr("fetch that follows links"),
+        RequestKind::Monitored => tr("on a schedule"),
     };
     let is = match item.state {
-        ItemState::Waiting => say("waiting"),
-        ItemState::Active => say("active"),
-        ItemState::Failed => say("failed"),
-        ItemState::Asking => say("needs your consent"),
+        ItemState::Waiting => tr("waiting"),
+        ItemState::Active => tr("active"),
+        ItemState::Failed => tr("failed"),
+        ItemState::Asking => tr("needs your consent"),
     };
     QueueRow {
         number,
@@ -229,15 +229,15 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
         what,
         page: item.page.as_deref().map(|page| shown::shorten_url(page, SHOWN_PAGE)),
         priority: match item.priority {
-            Priority::First => Some(say("first")),
+            Priority::First => Some(tr("first")),
             Priority::Usual => None,
-            Priority::Last => Some(say("last")),
+            Priority::Last => Some(tr("last")),
         },
         queued: ShownTime::new(item.queued, zone),
         held: item
             .attempts
             .held
-            .map(|held| held::sentence(held, |time| ShownTime::new(time, zone))),
+            .map(|held| hold::sentence(held, |time| ShownTime::new(time, zone))),
         error: item.attempts.error.as_deref().map(shown::text),
         owner: item.owner.as_deref().map(|owner| shell.for_whom(owner)),
     }

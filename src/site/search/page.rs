@@ -6,7 +6,7 @@ use wwwoffle_index::Class;
 
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
 use crate::page::{Page, Shell};
@@ -118,9 +118,9 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
         kinds: vec![
-            kind("", say("all types"), None),
-            kind("page", say("pages"), Some(Class::Page)),
-            kind("text", say("plain text"), Some(Class::Text)),
+            kind("", tr("all types"), None),
+            kind("page", tr("pages"), Some(Class::Page)),
+            kind("text", tr("plain text"), Some(Class::Text)),
         ],
         asked: outcome != SearchResult::Nothing,
         refused: None,
@@ -287,7 +287,7 @@ mod tests {
                 SearchQuery { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
             assert_harmless(&page_of(
                 &typed,
-                SearchResult::Refused(say("{fact}").with("fact", shown::text(&text))),
+                SearchResult::Refused(tr("{fact}").with("fact", shown::text(&text))),
             ));
             let hits = SearchPage {
                 hits: vec![found(&text)],

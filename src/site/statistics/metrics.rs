@@ -7,7 +7,7 @@ use hyper::{Response, StatusCode};
 
 use super::exposition::{CONTENT_TYPE, Exposition, MetricType};
 use crate::base::clock;
-use crate::base::mode::{Choice, Mode};
+use crate::base::mode::{Mode, ModeSetting};
 use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
 use crate::net::link::judge::LinkReason;
 use crate::proxy::body::{self, Body};
@@ -86,7 +86,7 @@ fn state(caller: &Caller, text: &mut Exposition) {
     let modes = [Mode::Online, Mode::Offline, Mode::Autodial].map(Mode::as_str);
     let help = "The mode in force.";
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
-    let is_auto = u64::from(context.base.mode.chosen() == Choice::Auto);
+    let is_auto = u64::from(context.base.mode.chosen() == ModeSetting::Auto);
     let help = "Whether the mode follows from the link.";
     text.add("wwwoffle_mode_auto", MetricType::Gauge, help, is_auto);
     let link = link(&context.net.link.judgement().reason);

@@ -8,7 +8,7 @@ use serde::Serialize;
 use self::chart::Chart;
 use crate::base::shown;
 use crate::base::statistics::Outcome;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::{Page, Shell, view};
 use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
 
@@ -104,33 +104,33 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<Statistic
         values: times.iter().map(value).collect(),
         is_part,
     };
-    let mut lines = vec![line(say("Requests"), false, &|sums| sums.all().to_string())];
+    let mut lines = vec![line(tr("Requests"), false, &|sums| sums.all().to_string())];
     for outcome in Outcome::ALL {
         let of = |sums: &Sums| sums.of(outcome.as_str());
         if times.iter().any(|sums| of(sums) > 0) {
             lines.push(line(words(outcome), true, &|sums| of(sums).to_string()));
         }
     }
-    lines.push(line(say("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
-    lines.push(line(say("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
-    lines.push(line(say("Traffic avoided"), false, &|sums| shown::bytes(sums.saved)));
+    lines.push(line(tr("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
+    lines.push(line(tr("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
+    lines.push(line(tr("Traffic avoided"), false, &|sums| shown::bytes(sums.saved)));
     lines
 }
 
 fn words(outcome: Outcome) -> Text {
     match outcome {
-        Outcome::Hit => say("served from the spool"),
-        Outcome::Validated => say("served from the spool after the site confirmed it"),
-        Outcome::Stale => say("served from the spool because the site failed"),
-        Outcome::Stored => say("fetched and saved"),
-        Outcome::Joined => say("fetched together with another request"),
-        Outcome::Passed => say("served without saving"),
-        Outcome::Queued => say("put on the queue"),
-        Outcome::Refused => say("not saved and not queued"),
-        Outcome::Blocked => say("blocked by the configuration"),
-        Outcome::Moved => say("redirected by the configuration"),
-        Outcome::Failed => say("failed"),
-        Outcome::Tunnelled => say("tunneled, not intercepted"),
+        Outcome::Hit => tr("served from the spool"),
+        Outcome::Validated => tr("served from the spool after the site confirmed it"),
+        Outcome::Stale => tr("served from the spool because the site failed"),
+        Outcome::Stored => tr("fetched and saved"),
+        Outcome::Joined => tr("fetched together with another request"),
+        Outcome::Passed => tr("served without saving"),
+        Outcome::Queued => tr("put on the queue"),
+        Outcome::Refused => tr("not saved and not queued"),
+        Outcome::Blocked => tr("blocked by the configuration"),
+        Outcome::Moved => tr("redirected by the configuration"),
+        Outcome::Failed => tr("failed"),
+        Outcome::Tunnelled => tr("tunneled, not intercepted"),
     }
 }
 
@@ -142,16 +142,16 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     let most = |all: &[u64]| all.iter().copied().max().unwrap_or_default();
     vec![
         Chart::new(
-            say("Requests answered from the spool, by day"),
-            say("{sum} in the last 30 days, at most {most} in a day.")
+            tr("Requests answered from the spool, by day"),
+            tr("{sum} in the last 30 days, at most {most} in a day.")
                 .with("sum", sum(&counts).to_string())
                 .with("most", most(&counts).to_string()),
             (&days, &counts),
             |count| count.to_string(),
         ),
         Chart::new(
-            say("Traffic avoided, by day"),
-            say("{sum} in the last 30 days, at most {most} in a day.")
+            tr("Traffic avoided, by day"),
+            tr("{sum} in the last 30 days, at most {most} in a day.")
                 .with("sum", shown::bytes(sum(&bytes)))
                 .with("most", shown::bytes(most(&bytes))),
             (&days, &bytes),

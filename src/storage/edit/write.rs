@@ -19,7 +19,7 @@ pub struct Intake {
 
 /// The reason why a response was not stored.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum IntakeError {
     /// The input does not begin with a response head.
     #[error("expected a response head, such as \"HTTP/1.1 200 OK\", fields and an empty line")]
     NoHead,
@@ -50,9 +50,9 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the bytes are not a response, or the disk fails or is full. Then nothing is
-    /// stored.
-    pub fn push(&mut self, spool: &Spool, bytes: &[u8]) -> Result<(), Refused> {
+    /// [`IntakeError`] if the bytes are not a response, or the disk fails or is full. Then nothing
+    /// is stored.
+    pub fn push(&mut self, spool: &Spool, bytes: &[u8]) -> Result<(), IntakeError> {
         if let Some(writer) = &mut self.writer {
             return Ok(writer.write(bytes)?);
         }
@@ -60,7 +60,7 @@ impl Intake {
         self.head.extend_from_slice(bytes);
         // The end of the head may be split between two pieces.
         let Some(end) = end_of_head(&self.head, before.saturating_sub(3)) else {
-            return if self.head.len() > MAX_HEAD { Err(Refused::LongHead) } else { Ok(()) };
+            return if self.head.len() > MAX_HEAD { Err(IntakeError::LongHead) } else { Ok(()) };
         };
         let body = self.head.split_off(end);
         let (head, told) = clean_head(&self.head)?;
@@ -81,13 +81,13 @@ impl Intake {
     ///
     /// # Errors
     ///
-    /// [`Refused`] if the head is incomplete, the body does not have the declared length, or the
-    /// disk fails or is full. Then nothing is stored.
-    pub fn finish(self) -> Result<StoredEntry, Refused> {
-        let writer = self.writer.ok_or(Refused::NoHead)?;
+    /// [`IntakeError`] if the head is incomplete, the body does not have the declared length, or
+    /// the disk fails or is full. Then nothing is stored.
+    pub fn finish(self) -> Result<StoredEntry, IntakeError> {
+        let writer = self.writer.ok_or(IntakeError::NoHead)?;
         let found = writer.written();
         if let Some(told) = self.told.filter(|told| *told != found) {
-            return Err(Refused::OtherLength { told, found });
+            return Err(IntakeError::OtherLength { told, found });
         }
         Ok(writer.finish(None)?)
     }
@@ -139,7 +139,7 @@ fn end_of_head(bytes: &[u8], from: usize) -> Option<usize> {
 
 /// Normalizes the line ends of a head and removes the hop-by-hop fields and `Content-Length`.
 /// Returns the declared length beside the head.
-fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
+fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), IntakeError> {
     const OF_CONNECTION: [&str; 7] = [
         "connection",
         "keep-alive",
@@ -158,14 +158,14 @@ fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), Refused> {
         if name == "content-length" {
             let value = line.get(name.len() + 1..).unwrap_or_default().trim_ascii();
             let value = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
-            told = Some(value.ok_or(Refused::NoHead)?);
+            told = Some(value.ok_or(IntakeError::NoHead)?);
         } else if !OF_CONNECTION.contains(&name.as_str()) {
             tidied.extend_from_slice(line);
             tidied.extend_from_slice(b"\r\n");
         }
     }
     tidied.extend_from_slice(b"\r\n");
-    read_response(&tidied).map_err(|_| Refused::NoHead)?;
+    read_response(&tidied).map_err(|_| IntakeError::NoHead)?;
     Ok((tidied, told))
 }
 
@@ -183,7 +183,7 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     /// Stores input in pieces of `piece` bytes. Returns the stored head and body.
-    fn kept(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), Refused> {
+    fn kept(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), IntakeError> {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
         let url = CanonicalUrl::parse("http://a/b?c", &LocalHost::default()).unwrap();
@@ -234,7 +234,7 @@ mod tests {
             assert!(refused.to_string().starts_with(why), "{refused}");
         }
         let long = [b"HTTP/1.1 200 OK\nA: ".to_vec(), vec![b'x'; MAX_HEAD]].concat();
-        assert!(matches!(kept(&long, 1_000).unwrap_err(), Refused::LongHead));
+        assert!(matches!(kept(&long, 1_000).unwrap_err(), IntakeError::LongHead));
     }
 
     #[test]

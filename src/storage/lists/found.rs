@@ -14,7 +14,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 use super::describe::text_of;
 use super::query::{ListQuery, Subject};
 use super::recorded::as_recorded;
-use wwwoffle_api::{EntryItem, IndexItem, IndexPage, Listed, SearchHit, SearchPage};
+use wwwoffle_api::{EntryItem, IndexItem, IndexPage, ListItems, SearchHit, SearchPage};
 
 /// The maximum number of queued requests in search results.
 const MAX_QUEUED: usize = 50;
@@ -108,7 +108,7 @@ pub fn search(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPage,
 /// The number of entries of the whole list that `page` belongs to, if known.
 #[must_use]
 pub fn count(source: &ListSource<'_>, wanted: &ListQuery, page: &IndexPage) -> Option<u64> {
-    let Listed::Entries(items) = &page.listed else { return None };
+    let ListItems::Entries(items) = &page.listed else { return None };
     let (filter, kind) = source.filtered(wanted)?;
     // If the entries cannot be counted, the list is shown without the number.
     let all = source.index.count(&filter).ok().flatten()?;
@@ -127,7 +127,7 @@ impl ListSource<'_> {
         Ok(match &wanted.subject {
             Subject::Entries | Subject::Session(_) => match self.filtered(wanted) {
                 Some((filter, kind)) => self.entries(wanted, &filter, kind)?,
-                None => IndexPage { listed: Listed::Entries(Vec::new()), next: None },
+                None => IndexPage { listed: ListItems::Entries(Vec::new()), next: None },
             },
             Subject::Asked(back) => self.requests(*back, wanted, limit)?,
             Subject::Hosts(scheme) => {
@@ -135,12 +135,12 @@ impl ListSource<'_> {
                 let sort =
                     if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
                 let page = self.index.hosts(viewer, scheme, sort, after, limit)?;
-                let listed = Listed::Hosts(page.items);
+                let listed = ListItems::Hosts(page.items);
                 IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Sites => {
                 let page = self.index.sites(viewer, after, limit)?;
-                let listed = Listed::Sites(page.items);
+                let listed = ListItems::Sites(page.items);
                 IndexPage { listed, next: cursor_text(page.next) }
             }
             Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,
@@ -155,7 +155,7 @@ impl ListSource<'_> {
     /// that time.
     fn requests(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
         let Some((began, _)) = self.sessions.back(back) else {
-            return Ok(IndexPage { listed: Listed::Asked(Vec::new()), next: None });
+            return Ok(IndexPage { listed: ListItems::Asked(Vec::new()), next: None });
         };
         let after = wanted.after.as_ref().map(|after| after.as_place(began)).transpose()?;
         let asked = self.index.session_requests(self.viewer, began)?;
@@ -166,7 +166,7 @@ impl ListSource<'_> {
             .filter(|(_, asked)| wanted.all || self.is_listed(ListType::Latest, &asked.url));
         let some = shown.by_ref().take(limit).map(|(_, asked)| asked.into()).collect();
         let next = shown.next().map(|(place, _)| Cursor::of_place(began, place));
-        Ok(IndexPage { listed: Listed::Asked(some), next: cursor_text(next) })
+        Ok(IndexPage { listed: ListItems::Asked(some), next: cursor_text(next) })
     }
 
     /// The filter for a list of entries, and the kind of the list. `None` if the requested session
@@ -217,7 +217,7 @@ impl ListSource<'_> {
             IndexItem { missing, ..self.shown(item, &pins) }
         };
         let items = page.items.into_iter().zip(parts).map(shown).collect();
-        Ok(IndexPage { listed: Listed::Entries(items), next: cursor_text(page.next) })
+        Ok(IndexPage { listed: ListItems::Entries(items), next: cursor_text(page.next) })
     }
 
     /// Pinned URLs. If they cannot be read, the list is shown without them.
@@ -417,6 +417,6 @@ impl First {
         let last = self.found.last_key_value().map(|((time, key), _)| (*time, *key));
         let next = last.filter(|_| has_more).map(|(time, key)| Cursor::of_moment(time, key));
         let items = self.found.into_values().collect();
-        IndexPage { listed: Listed::Requests(items), next: cursor_text(next) }
+        IndexPage { listed: ListItems::Requests(items), next: cursor_text(next) }
     }
 }

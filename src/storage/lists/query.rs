@@ -6,7 +6,7 @@ use jiff::{Timestamp, Zoned};
 use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
 
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use wwwoffle_api::ListKind;
 
 /// The default number of entries on a page.
@@ -79,7 +79,7 @@ impl ListQuery {
         let sort = value("sort").map_or_else(|| Ok(default_sort(&subject)), sort)?;
         let limit = value("limit").map_or(Ok(USUAL), |text| {
             let limit = text.parse().ok().filter(|limit| *limit > 0);
-            limit.ok_or_else(|| mismatch_text(say("enter a number of entries, not {found}"), text))
+            limit.ok_or_else(|| mismatch_text(tr("enter a number of entries, not {found}"), text))
         })?;
         Ok(Self {
             subject,
@@ -116,25 +116,24 @@ fn mismatch_text(expected: Text, found: &str) -> Text {
 }
 
 fn cursor(text: &str) -> Result<Cursor, Text> {
-    text.parse().map_err(|_| say("the list position in the address is invalid"))
+    text.parse().map_err(|_| tr("the list position in the address is invalid"))
 }
 
 fn class(text: &str) -> Result<Class, Text> {
     let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
-    let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
+    let expected = || tr("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| mismatch_text(expected(), text))
 }
 
 fn sort(text: &str) -> Result<Sort, Text> {
     let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
-    let expected = || say("use one of {known}, not {found}").with("known", names.join(", "));
+    let expected = || tr("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| mismatch_text(expected(), text))
 }
 
 /// Reads `404`, `4xx` or `400-499`.
 fn status(text: &str) -> Result<std::ops::RangeInclusive<u16>, Text> {
-    let bad =
-        || mismatch_text(say("enter a status such as 404, 4xx or 400-499, not {found}"), text);
+    let bad = || mismatch_text(tr("enter a status such as 404, 4xx or 400-499, not {found}"), text);
     let number = |text: &str| text.parse::<u16>().map_err(|_| bad());
     if let Some(hundreds) = text.strip_suffix("xx") {
         let hundreds = number(hundreds)?;
@@ -153,7 +152,7 @@ fn time(text: &str, name: &str) -> Result<Timestamp, Text> {
         return Ok(time);
     }
     let bad = || {
-        let expected = say("enter {name} like 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
+        let expected = tr("enter {name} like 2026-11-20 or 2026-11-20T13:00:00Z, not {found}");
         mismatch_text(expected.with("name", name), text)
     };
     let date: Date = text.parse().map_err(|_| bad())?;
@@ -176,7 +175,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
         "" => Ok(0),
         rest => rest.parse().map_err(|_| {
             mismatch_text(
-                say("use {list} with a number, not {found}").with("list", format!("{word}/N")),
+                tr("use {list} with a number, not {found}").with("list", format!("{word}/N")),
                 text,
             )
         }),
@@ -208,7 +207,7 @@ fn subject(text: &str, filter: &mut Filter) -> Result<Subject, Text> {
                     Subject::Entries
                 }
                 Err(_) => {
-                    let expected = say("use {known}, not {found}");
+                    let expected = tr("use {known}, not {found}");
                     return Err(mismatch_text(expected.with("known", KNOWN), text));
                 }
             }

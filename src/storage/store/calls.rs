@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tracing::warn;
 use wwwoffle_spool::{Error, Place};
 
-use super::hot::Shelf;
-use super::{Kept, Store, blocking};
+use super::hot::CachedLookup;
+use super::{Store, StoredCopy, blocking};
 use crate::base::error_chain::error_chain;
 
 impl Store {
@@ -16,13 +16,13 @@ impl Store {
     /// # Errors
     ///
     /// If the disk fails.
-    pub async fn shelves(&self, places: [&Place; 2]) -> Result<[Arc<Shelf>; 2], Error> {
+    pub async fn lookups(&self, places: [&Place; 2]) -> Result<[Arc<CachedLookup>; 2], Error> {
         let now = self.since.elapsed();
         if let [Some(one), Some(other)] = places.map(|place| self.hot.get(place.key(), now)) {
             return Ok([one, other]);
         }
         let (store, [one, other]) = (self.clone(), places.map(Place::clone));
-        blocking(move || store.with_files(|| Ok([store.shelf(&one)?, store.shelf(&other)?]))).await
+        blocking(move || store.with_files(|| Ok([store.find(&one)?, store.find(&other)?]))).await
     }
 
     /// Calls `call`. If there are too many open files, closes some and calls it once more. Blocks.
@@ -55,12 +55,12 @@ impl Store {
     }
 
     /// All entries under the key of `place`. Blocks.
-    fn shelf(&self, place: &Place) -> Result<Arc<Shelf>, Error> {
+    fn find(&self, place: &Place) -> Result<Arc<CachedLookup>, Error> {
         let (key, now) = (place.key(), self.since.elapsed());
         let before = self.hot.before(key, now);
         if let Some(known) = self.hot.find(key) {
             let is_same = known.counts(now)
-                || (known.seen().is_some_and(|seen| self.spool.is_as_seen(seen))
+                || (known.seen().is_some_and(|seen| self.spool.is_current(seen))
                     && self.hot.again(key, &known, before));
             if is_same {
                 return Ok(known);
@@ -70,14 +70,14 @@ impl Store {
         for damage in entries.set_aside {
             warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
-        let all = entries.found.into_iter().filter_map(Kept::read).map(Arc::new).collect();
+        let all = entries.found.into_iter().filter_map(StoredCopy::read).map(Arc::new).collect();
         Ok(self.hot.found(key, all, seen, before))
     }
 
     /// Whether another lookup would have the same result, as far as can be checked without
     /// blocking.
     #[must_use]
-    pub fn is_current(&self, known: &Shelf) -> bool {
+    pub fn is_current(&self, known: &CachedLookup) -> bool {
         known.counts(self.since.elapsed())
     }
 

@@ -1,14 +1,14 @@
 //! The hot set: the entries of recently requested keys, in memory.
 //!
-//! The disk stays authoritative. A [`Shelf`] is the result of one lookup, with every file name that
-//! the lookup examined ([`LookupTrace`]). It is valid for [`LOOK_AGAIN`]. Then the file names are
-//! examined again, and the shelf stays valid if they are unchanged. A change by this daemon
-//! invalidates it at once: the spool reports the change ([`Watcher`]) before the changing call
-//! returns. A lookup without entries is remembered too.
+//! The disk stays authoritative. A [`CachedLookup`] is the result of one lookup, with every file
+//! name that the lookup examined ([`LookupTrace`]). It is valid for [`LOOK_AGAIN`]. Then the file
+//! names are examined again, and the result stays valid if they are unchanged. A change by this
+//! daemon invalidates it at once: the spool reports the change ([`ChangeListener`]) before the
+//! changing call returns. A lookup without entries is remembered too.
 //!
-//! The set is bounded in bytes. It has a younger and an older half. A requested shelf moves into
+//! The set is bounded in bytes. It has a younger and an older half. A requested lookup moves into
 //! the younger half. When the younger half is full, the older half is dropped and the younger one
-//! takes its place. So frequently requested shelves stay, even during a long series of other
+//! takes its place. So frequently requested lookups stay, even during a long series of other
 //! requests.
 
 use std::collections::HashMap;
@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use wwwoffle_spool::{Body, LookupTrace, Place, Watcher};
+use wwwoffle_spool::{Body, ChangeListener, LookupTrace, Place};
 use wwwoffle_url::Key;
 
-use super::Kept;
+use super::StoredCopy;
 
 /// The time for which a lookup is valid without another check. Other programs may write in the
 /// spool, and this is noticed within a second.
@@ -38,8 +38,8 @@ const FIELD: usize = 128;
 
 /// All entries under one key, from one lookup.
 #[derive(Debug)]
-pub struct Shelf {
-    all: Vec<Arc<Kept>>,
+pub struct CachedLookup {
+    all: Vec<Arc<StoredCopy>>,
     /// The files that the lookup examined. If they are unchanged, no other lookup is needed.
     seen: Option<LookupTrace>,
     /// The time of the last check, in milliseconds of the set's clock.
@@ -47,16 +47,16 @@ pub struct Shelf {
     gone: AtomicBool,
 }
 
-impl Shelf {
+impl CachedLookup {
     /// Creates the result of a lookup at `looked`.
-    fn new(all: Vec<Arc<Kept>>, seen: Option<LookupTrace>, looked: Duration) -> Arc<Self> {
+    fn new(all: Vec<Arc<StoredCopy>>, seen: Option<LookupTrace>, looked: Duration) -> Arc<Self> {
         let gone = AtomicBool::new(seen.is_none());
         Arc::new(Self { all, seen, looked: AtomicU64::new(millis(looked)), gone })
     }
 
     /// The entries. The entry that was stored last comes first.
     #[must_use]
-    pub fn all(&self) -> &[Arc<Kept>] {
+    pub fn all(&self) -> &[Arc<StoredCopy>] {
         &self.all
     }
 
@@ -65,7 +65,7 @@ impl Shelf {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))
     }
 
-    /// Whether the shelf is valid at `now` without another check.
+    /// Whether the lookup is valid at `now` without another check.
     pub(super) fn counts(&self, now: Duration) -> bool {
         let until = self.looked.load(Ordering::Acquire).saturating_add(millis(LOOK_AGAIN));
         !self.gone.load(Ordering::Acquire) && millis(now) < until
@@ -78,14 +78,18 @@ impl Shelf {
     }
 }
 
-fn held_bytes(kept: &Kept) -> usize {
+fn held_bytes(kept: &StoredCopy) -> usize {
     let fields = kept.fields.len() + kept.request.len();
     let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
     // The values of the fields are copies of text in the head, so the length of the head is added.
-    size_of::<Kept>() + kept.entry.memory_size() + kept.entry.head().len() + FIELD * fields + file
+    size_of::<StoredCopy>()
+        + kept.entry.memory_size()
+        + kept.entry.head().len()
+        + FIELD * fields
+        + file
 }
 
-/// The shelves in memory.
+/// The lookups in memory.
 #[derive(Debug)]
 pub(super) struct HotSet {
     parts: [Mutex<HotShard>; PARTS],
@@ -104,33 +108,33 @@ struct HotShard {
 
 #[derive(Debug, Default)]
 struct Half {
-    shelves: HashMap<Key, Arc<Shelf>>,
+    lookups: HashMap<Key, Arc<CachedLookup>>,
     held: usize,
 }
 
 impl Half {
-    fn insert(&mut self, key: Key, found: Arc<Shelf>) {
+    fn insert(&mut self, key: Key, found: Arc<CachedLookup>) {
         self.held += found.held_bytes();
-        self.shelves.insert(key, found);
+        self.lookups.insert(key, found);
     }
 
-    fn take(&mut self, key: Key) -> Option<Arc<Shelf>> {
-        let found = self.shelves.remove(&key)?;
+    fn take(&mut self, key: Key) -> Option<Arc<CachedLookup>> {
+        let found = self.lookups.remove(&key)?;
         self.held = self.held.saturating_sub(found.held_bytes());
         Some(found)
     }
 
-    /// Removes a shelf. It no longer learns of changes, so it is marked as outdated for all its
+    /// Removes a lookup. It no longer learns of changes, so it is marked as outdated for all its
     /// holders.
-    fn remove(&mut self, key: Key) -> Option<Arc<Shelf>> {
+    fn remove(&mut self, key: Key) -> Option<Arc<CachedLookup>> {
         let found = self.take(key)?;
         found.gone.store(true, Ordering::Release);
         Some(found)
     }
 
-    /// Removes all shelves and returns them.
+    /// Removes all lookups and returns them.
     fn clear(&mut self) -> Half {
-        for found in self.shelves.values() {
+        for found in self.lookups.values() {
             found.gone.store(true, Ordering::Release);
         }
         std::mem::take(self)
@@ -162,7 +166,7 @@ impl HotSet {
         self.clear();
     }
 
-    /// Removes all shelves.
+    /// Removes all lookups.
     pub(super) fn clear(&self) {
         for part in &self.parts {
             let mut part = lock(part);
@@ -177,15 +181,15 @@ impl HotSet {
         self.half.load(Ordering::Acquire) * 2 * PARTS
     }
 
-    /// The shelf of a key, if it is in the set and valid at `now`.
-    pub(super) fn get(&self, key: Key, now: Duration) -> Option<Arc<Shelf>> {
+    /// The lookup of a key, if it is in the set and valid at `now`.
+    pub(super) fn get(&self, key: Key, now: Duration) -> Option<Arc<CachedLookup>> {
         self.find(key).filter(|found| found.counts(now))
     }
 
-    /// The shelf of a key, if it is in the set. It may need another check.
-    pub(super) fn find(&self, key: Key) -> Option<Arc<Shelf>> {
+    /// The lookup of a key, if it is in the set. It may need another check.
+    pub(super) fn find(&self, key: Key) -> Option<Arc<CachedLookup>> {
         let mut part = lock(self.part(key));
-        if let Some(found) = part.young.shelves.get(&key) {
+        if let Some(found) = part.young.lookups.get(&key) {
             return Some(Arc::clone(found));
         }
         let found = part.old.take(key)?;
@@ -200,9 +204,9 @@ impl HotSet {
         Before { changes: lock(self.part(key)).changes, time: now }
     }
 
-    /// Records that the file names of a shelf were unchanged at a check that began at `before`.
-    /// Returns false if the shelf has become outdated since.
-    pub(super) fn again(&self, key: Key, found: &Shelf, before: Before) -> bool {
+    /// Records that the file names of a lookup were unchanged at a check that began at `before`.
+    /// Returns false if the lookup has become outdated since.
+    pub(super) fn again(&self, key: Key, found: &CachedLookup, before: Before) -> bool {
         let part = lock(self.part(key));
         let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);
         if is_same {
@@ -211,16 +215,16 @@ impl HotSet {
         is_same
     }
 
-    /// Makes a shelf of the result of a lookup. The set stores the shelf if no entry under keys of
-    /// the same shard has changed since `before`.
+    /// Caches the result of a lookup, unless an entry under a key of the same shard has changed
+    /// since `before`.
     pub(super) fn found(
         &self,
         key: Key,
-        all: Vec<Arc<Kept>>,
+        all: Vec<Arc<StoredCopy>>,
         seen: Option<LookupTrace>,
         before: Before,
-    ) -> Arc<Shelf> {
-        let found = Shelf::new(all, seen, before.time);
+    ) -> Arc<CachedLookup> {
+        let found = CachedLookup::new(all, seen, before.time);
         let mut part = lock(self.part(key));
         if found.seen.is_none() || part.changes != before.changes {
             found.gone.store(true, Ordering::Release);
@@ -233,9 +237,9 @@ impl HotSet {
         found
     }
 
-    /// Puts a shelf into the younger half. Returns the half that it displaces, which the caller
+    /// Puts a lookup into the younger half. Returns the half that it displaces, which the caller
     /// must drop without holding the lock.
-    fn add(&self, part: &mut HotShard, key: Key, found: &Arc<Shelf>) -> Option<Half> {
+    fn add(&self, part: &mut HotShard, key: Key, found: &Arc<CachedLookup>) -> Option<Half> {
         let most = self.half.load(Ordering::Acquire);
         if found.held_bytes() > most {
             found.gone.store(true, Ordering::Release);
@@ -261,14 +265,14 @@ impl HotSet {
     fn forget(&self, key: Key) {
         let mut part = lock(self.part(key));
         part.changes += 1;
-        // Holders of a shelf may continue to read it, but must not rely on it for another request.
+        // Holders of a lookup may continue to read it, but not rely on it for another request.
         let gone = [part.young.remove(key), part.old.remove(key)];
         drop(part);
         drop(gone);
     }
 }
 
-impl Watcher for HotSet {
+impl ChangeListener for HotSet {
     fn changed(&self, place: &Place) {
         self.forget(place.key());
     }
@@ -279,7 +283,7 @@ fn millis(time: Duration) -> u64 {
 }
 
 fn lock(part: &Mutex<HotShard>) -> MutexGuard<'_, HotShard> {
-    // A panic leaves a valid map of shelves.
+    // A panic leaves a valid map of lookups.
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -287,11 +291,11 @@ fn lock(part: &Mutex<HotShard>) -> MutexGuard<'_, HotShard> {
 mod tests {
     use super::*;
 
-    /// The number of empty shelves that fit into each half of each shard.
+    /// The number of empty lookups that fit into each half of each shard.
     const ROOM: usize = 4;
 
     fn set() -> HotSet {
-        let found = Shelf::new(Vec::new(), Some(LookupTrace::default()), Duration::ZERO);
+        let found = CachedLookup::new(Vec::new(), Some(LookupTrace::default()), Duration::ZERO);
         HotSet::new(2 * PARTS * ROOM * found.held_bytes())
     }
 
@@ -305,7 +309,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    fn put(set: &HotSet, key: Key, now: Duration) -> Arc<Shelf> {
+    fn put(set: &HotSet, key: Key, now: Duration) -> Arc<CachedLookup> {
         let before = set.before(key, now);
         set.found(key, Vec::new(), Some(LookupTrace::default()), before)
     }
@@ -315,12 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn a_shelf_counts_until_it_has_to_be_looked_at_again() {
+    fn a_lookup_counts_until_it_has_to_be_checked_again() {
         let (set, key) = (set(), key(1));
         let found = put(&set, key, at(1_000));
         assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
         assert!(set.get(key, at(1_750)).is_none());
-        // The shelf is still in the set, and its file names are unchanged.
+        // The lookup is still in the set, and its file names are unchanged.
         let before = set.before(key, at(2_000));
         assert!(found.seen().is_some() && set.again(key, &found, before));
         assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());
@@ -357,17 +361,17 @@ mod tests {
     fn what_is_held_is_bounded_and_what_is_asked_for_stays() {
         let set = set();
         let favourite = put(&set, key(0), at(0));
-        let mut shelves = Vec::new();
+        let mut lookups = Vec::new();
         for number in 1..10_000 {
-            shelves.push(put(&set, key(number), at(0)));
+            lookups.push(put(&set, key(number), at(0)));
             assert!(set.get(key(0), at(0)).is_some(), "{number}");
             assert!(held(&set) <= set.capacity());
         }
         assert!(favourite.counts(at(0)) && held(&set) > set.capacity() / 4);
         let there = (1..10_000).filter(|number| set.find(key(*number)).is_some()).count();
         assert!(there > 0 && there < 2 * PARTS * ROOM);
-        // A dropped shelf would not learn of changes.
-        let counting = shelves.iter().filter(|found| found.counts(at(0))).count();
+        // A dropped lookup would not learn of changes.
+        let counting = lookups.iter().filter(|found| found.counts(at(0))).count();
         assert!(counting <= 2 * PARTS * ROOM);
         set.resize(0);
         assert_eq!((held(&set), put(&set, key(0), at(0)).counts(at(0))), (0, false));

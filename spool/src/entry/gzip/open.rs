@@ -8,8 +8,7 @@ use super::expanded::ExpandedFile;
 use super::inflate::reason_of;
 use super::table::{OffsetTable, is_gzip};
 use crate::entry::warc::Reason;
-use crate::error;
-use crate::error::{Error, Result};
+use crate::error::{self, Error, Result};
 use crate::fs::size::wide;
 use crate::fs::{Disk, DiskFile, OpenedFile, read_exactly};
 

@@ -15,9 +15,9 @@ use crate::entry::{Entry, overlay, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::parent;
-use crate::tree::shelf::MAX_VARIANTS;
+use crate::tree::variants::MAX_VARIANTS;
 use crate::tree::versions::version_path;
-use crate::tree::{Tree, shelf};
+use crate::tree::{Tree, variants};
 
 /// The result of undoing a removal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -215,7 +215,7 @@ impl Tree {
     /// removed.
     fn free_name(&self, place: &Place) -> Result<BackTarget> {
         let directory = self.root.join(place.variants_path());
-        let others = shelf::names(&*self.root.disk, &directory)?;
+        let others = variants::names(&*self.root.disk, &directory)?;
         if others.len() >= MAX_VARIANTS && !others.contains(&place.variant_name()) {
             return Ok(BackTarget::Nowhere);
         }

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::entry::place;
-use crate::entry::place::EXTENSION;
+use crate::entry::place::{self, EXTENSION};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{Disk, FileKind};
 

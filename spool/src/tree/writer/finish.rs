@@ -13,8 +13,7 @@ use crate::entry::{Entry, layout};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::tree;
-use crate::tree::{FinishedFile, segments};
+use crate::tree::{self, FinishedFile, segments};
 
 /// The result of [`Writer::finish_over`].
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Body, Entry, Error};
 
 use super::super::read::ReferenceReader;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use wwwoffle_html::references::{References, Viewport};
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
@@ -70,10 +70,10 @@ pub(super) fn read(
     })
 }
 
-const NO_URL: Text = say("browsers would not accept its URL");
-const DAMAGED: Text = say("its body cannot be decoded");
-const TOO_LONG: Text = say("it is too large to read completely");
-const LATE: Text = say("reading it took too long");
+const NO_URL: Text = tr("browsers would not accept its URL");
+const DAMAGED: Text = tr("its body cannot be decoded");
+const TOO_LONG: Text = tr("it is too large to read completely");
+const LATE: Text = tr("reading it took too long");
 
 /// Decodes a body and collects its references.
 struct DocumentSink<'a, 'b> {

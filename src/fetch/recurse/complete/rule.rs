@@ -6,9 +6,9 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::super::choose::WantedClasses;
 use super::super::sub::referrer;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::proxy::rules::{Asker, Ruling, StoragePolicy, determine_ruling};
-use wwwoffle_api::aim::PartClass;
+use wwwoffle_api::fetch_spec::PartClass;
 use wwwoffle_html::{references as links, references::Truncation};
 
 /// The effect of the configuration on a sub-resource.
@@ -32,20 +32,20 @@ pub(super) fn rule(
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
     match determine_ruling(config, url, &Asker::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
-            SubResourceRule::LeftOut(say("it is fetched only for browsers ([dont-get] \
+            SubResourceRule::LeftOut(tr("it is fetched only for browsers ([dont-get] \
                                           get-recursive)"))
         }
         Ruling::Usual(StoragePolicy::Usual) => SubResourceRule::Fetched,
         Ruling::Usual(StoragePolicy::NeverKept) => {
-            SubResourceRule::LeftOut(say("it is never saved ([dont-cache])"))
+            SubResourceRule::LeftOut(tr("it is never saved ([dont-cache])"))
         }
         Ruling::Usual(StoragePolicy::Nearby) => {
-            SubResourceRule::LeftOut(say("it is never saved ([local-net])"))
+            SubResourceRule::LeftOut(tr("it is never saved ([local-net])"))
         }
         Ruling::Moved { to, .. } => SubResourceRule::Moved(to),
-        Ruling::Blocked { .. } => SubResourceRule::LeftOut(say("it is blocked ([dont-get])")),
+        Ruling::Blocked { .. } => SubResourceRule::LeftOut(tr("it is blocked ([dont-get])")),
         Ruling::OtherProtocol => {
-            SubResourceRule::LeftOut(say("its port belongs to another protocol"))
+            SubResourceRule::LeftOut(tr("its port belongs to another protocol"))
         }
     }
 }
@@ -56,44 +56,44 @@ pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text
     match class {
         Some(class) if !wanted.has(class) => match class {
             PartClass::Stylesheets => {
-                say("style sheets are not fetched ([fetch-options] stylesheets)")
+                tr("style sheets are not fetched ([fetch-options] stylesheets)")
             }
-            PartClass::Images => say("images are not fetched ([fetch-options] images)"),
-            PartClass::Icons => say("icons are not fetched ([fetch-options] icon-images)"),
-            PartClass::Fonts => say("fonts are not fetched ([fetch-options] fonts)"),
-            PartClass::Scripts => say("scripts are not fetched ([fetch-options] scripts)"),
-            PartClass::Frames => say("frames are not fetched ([fetch-options] frames)"),
-            PartClass::Iframes => say("inline frames are not fetched ([fetch-options] iframes)"),
-            PartClass::Media => say("audio and video are not fetched ([fetch-options] media)"),
-            PartClass::Objects => say("objects are not fetched ([fetch-options] objects)"),
+            PartClass::Images => tr("images are not fetched ([fetch-options] images)"),
+            PartClass::Icons => tr("icons are not fetched ([fetch-options] icon-images)"),
+            PartClass::Fonts => tr("fonts are not fetched ([fetch-options] fonts)"),
+            PartClass::Scripts => tr("scripts are not fetched ([fetch-options] scripts)"),
+            PartClass::Frames => tr("frames are not fetched ([fetch-options] frames)"),
+            PartClass::Iframes => tr("inline frames are not fetched ([fetch-options] iframes)"),
+            PartClass::Media => tr("audio and video are not fetched ([fetch-options] media)"),
+            PartClass::Objects => tr("objects are not fetched ([fetch-options] objects)"),
         },
-        _ => say("it is on another host ([fetch-options] only-same-host-images)"),
+        _ => tr("it is on another host ([fetch-options] only-same-host-images)"),
     }
 }
 
 /// The reason why a sub-resource is left out because of the kind of its reference.
 pub(super) fn of_kind(why: links::Omission) -> Text {
     match why {
-        links::Omission::OnePixel => say("images of one pixel are not fetched ([fetch-options] \
+        links::Omission::OnePixel => tr("images of one pixel are not fetched ([fetch-options] \
                                           webbug-images)"),
         links::Omission::NotTaken => {
-            say("browsers use another size of it ([fetch-options] all-candidates)")
+            tr("browsers use another size of it ([fetch-options] all-candidates)")
         }
-        links::Omission::Unsupported => say("a type that browsers do not show"),
-        links::Omission::Service => say("an address for programs, not a page"),
-        links::Omission::Implied => say("browsers request it on their own; no saved page names it"),
-        links::Omission::Protocol => say("its protocol is not fetched"),
-        links::Omission::Inert => say("it is inside a `<template>`, which only scripts use"),
+        links::Omission::Unsupported => tr("a type that browsers do not show"),
+        links::Omission::Service => tr("an address for programs, not a page"),
+        links::Omission::Implied => tr("browsers request it on their own; no saved page names it"),
+        links::Omission::Protocol => tr("its protocol is not fetched"),
+        links::Omission::Inert => tr("it is inside a `<template>`, which only scripts use"),
     }
 }
 
 /// The reason why a document was not read to its end.
 pub(super) fn of_cut(why: Truncation) -> Text {
     match why {
-        Truncation::Links => say("it has too many links"),
-        Truncation::Memory => say("a single tag or rule in it is too long"),
-        Truncation::Nesting => say("it is nested too deep"),
-        Truncation::Malformed => say("it is malformed"),
+        Truncation::Links => tr("it has too many links"),
+        Truncation::Memory => tr("a single tag or rule in it is too long"),
+        Truncation::Nesting => tr("it is nested too deep"),
+        Truncation::Malformed => tr("it is malformed"),
     }
 }
 

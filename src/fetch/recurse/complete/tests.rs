@@ -64,7 +64,7 @@ impl Site {
         self.spool.queue().add(&waits).unwrap();
     }
 
-    fn look_within(&self, path: &str, bounds: Bounds) -> Option<Parts<Text>> {
+    fn look_within(&self, path: &str, bounds: Bounds) -> Option<PageParts<Text>> {
         let (url, local) = (url(&at(path)), LocalHost::default());
         let places =
             crate::base::owner::Places::of(&mut url.clone(), &hyper::HeaderMap::new(), &self.owner);
@@ -75,13 +75,13 @@ impl Site {
         look_within(&self.spool, &page, bounds).unwrap()
     }
 
-    fn parts(&self, path: &str) -> Parts<Text> {
+    fn parts(&self, path: &str) -> PageParts<Text> {
         self.look_within(path, Bounds::from_now()).expect("it has parts")
     }
 }
 
 /// The sub-resources as rows: path, class, state.
-fn rows(parts: &Parts<Text>) -> Vec<(&str, &str, PartState)> {
+fn rows(parts: &PageParts<Text>) -> Vec<(&str, &str, PartState)> {
     parts
         .list
         .iter()
@@ -92,7 +92,7 @@ fn rows(parts: &Parts<Text>) -> Vec<(&str, &str, PartState)> {
         .collect()
 }
 
-fn why(parts: &Parts<Text>, path: &str) -> String {
+fn why(parts: &PageParts<Text>, path: &str) -> String {
     let url = at(path);
     let part = parts.list.iter().find(|part| part.url == url);
     part.unwrap_or_else(|| panic!("{path} in {parts:?}"))

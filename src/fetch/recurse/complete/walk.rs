@@ -16,7 +16,7 @@ use super::rule::{SubResourceRule, of_class, of_cut, of_kind, rule};
 use super::{Bounds, EntrySource, StoredPage};
 use crate::base::owner::Places;
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::fetch::redirect::MAX_HOPS;
 use wwwoffle_api::{PartItem, PartState};
 use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewport};
@@ -185,7 +185,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             LinkAction::ByKind(Omission::Implied) if document.class.is_some() => Ok(()),
             LinkAction::Onward => self.follow_redirect(document, &chosen.link.url, class),
             LinkAction::Part if nesting > MAX_NESTING => {
-                let why = say("it is nested in more than {most} files");
+                let why = tr("it is nested in more than {most} files");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
             LinkAction::Part => {
@@ -273,7 +273,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
                 },
             }
         }
-        (url, Some(say("its aliases form a loop ([alias])")))
+        (url, Some(tr("its aliases form a loop ([alias])")))
     }
 
     /// Lists a sub-resource that is not fetched with the page. If it is stored anyway, it counts as
@@ -312,7 +312,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             }
             None => match answer {
                 Some(answer) => {
-                    let why = say("the site answered {status}");
+                    let why = tr("the site answered {status}");
                     (PartState::Failed, Some(why.with("status", answer.status.to_string())))
                 }
                 None => (PartState::Absent, None),
@@ -360,7 +360,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         if index >= self.bounds.parts {
             self.is_full = true;
             let most = self.bounds.parts;
-            self.cut(say("the page has more than {most} files").with("most", most.to_string()));
+            self.cut(tr("the page has more than {most} files").with("most", most.to_string()));
             return None;
         }
         self.known.insert(url.key(), index);
@@ -383,7 +383,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn read_later(&mut self, document: VisitedDocument) {
         if self.documents + self.todo.len() >= self.bounds.documents {
             let most = self.bounds.documents;
-            let why = say("at most {most} documents are read for one page");
+            let why = tr("at most {most} documents are read for one page");
             return self.cut(why.with("most", most.to_string()));
         }
         self.todo.push_back(document);
@@ -392,7 +392,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn may_go_on(&mut self) -> bool {
         let is_in_time = Instant::now() < self.bounds.until;
         if !is_in_time {
-            self.cut(say("processing the page took too long"));
+            self.cut(tr("processing the page took too long"));
         }
         is_in_time && !self.is_full
     }
@@ -405,11 +405,11 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
 
 /// The message that a document was not read to its end.
 fn not_read(document: &VisitedDocument, why: Text) -> Text {
-    let text = say("{url} was not read completely: {why}");
+    let text = tr("{url} was not read completely: {why}");
     text.with("url", shown::text(document.url.as_str())).with("why", why)
 }
 
 /// The recorded reason of a failure, as a text that is the same in all languages.
 fn reason_text(why: &str) -> Text {
-    say("{fact}").with("fact", shown::text(why))
+    tr("{fact}").with("fact", shown::text(why))
 }

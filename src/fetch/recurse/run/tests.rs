@@ -1,7 +1,7 @@
 use wwwoffle_url::LocalHost;
 
 use super::*;
-use wwwoffle_api::aim::Limits;
+use wwwoffle_api::fetch_spec::Limits;
 use wwwoffle_api::report::{MAX_EXAMPLES, MAX_REASON, MAX_TOLD};
 
 fn url(text: &str) -> CanonicalUrl {
@@ -12,7 +12,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn run(aim: Aim) -> Run {
+fn run(aim: FetchSpec) -> Run {
     let start = url("http://h.example/");
     let mut run = Run::new(RunId::from_number(7), None, start.clone(), aim, at(1000));
     run.take_start_page(start.key());
@@ -26,7 +26,7 @@ fn page(run: &mut Run, text: &str, left: u16) -> Result<RunDecision, LeftOut> {
 
 #[test]
 fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
-    let mut run = run(Aim { depth: 3, ..Aim::default() });
+    let mut run = run(FetchSpec { depth: 3, ..FetchSpec::default() });
     assert_eq!(page(&mut run, "http://h.example/", 2), Ok(RunDecision::Nothing));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Nothing));
@@ -45,7 +45,7 @@ fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
 
 #[test]
 fn a_frame_has_the_links_of_its_page() {
-    let mut run = run(Aim { depth: 3, ..Aim::default() });
+    let mut run = run(FetchSpec { depth: 3, ..FetchSpec::default() });
     let frame = url("http://h.example/frame");
     let part = |run: &mut Run, left| run.part(frame.as_str(), frame.key(), left, at(1001));
     assert_eq!(part(&mut run, None), Ok(RunDecision::Fetch));
@@ -66,7 +66,7 @@ fn a_frame_has_the_links_of_its_page() {
 #[test]
 fn limits_end_it() {
     let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
-    let aim = Aim { depth: 1, limits, ..Aim::default() };
+    let aim = FetchSpec { depth: 1, limits, ..FetchSpec::default() };
     let mut run = run(aim);
     assert_eq!(page(&mut run, "http://other.example/", 0), Err(LeftOut::Scope));
     assert_eq!(page(&mut run, "http://h.example/2099/01", 0), Err(LeftOut::Endless));
@@ -86,7 +86,7 @@ fn limits_end_it() {
 
 #[test]
 fn where_the_first_page_has_moved_belongs_to_it() {
-    let mut run = run(Aim { depth: 1, ..Aim::default() });
+    let mut run = run(FetchSpec { depth: 1, ..FetchSpec::default() });
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
     run.record_redirect(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
@@ -97,7 +97,7 @@ fn where_the_first_page_has_moved_belongs_to_it() {
 
 #[test]
 fn what_is_told_is_bounded() {
-    let mut run = run(Aim::default());
+    let mut run = run(FetchSpec::default());
     for number in 0..2_000 {
         let url = url(&format!("http://h.example/{number}"));
         let failed = FailedUrl {
@@ -120,7 +120,7 @@ fn what_is_told_is_bounded() {
 
 #[test]
 fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
-    let mut run = run(Aim { depth: 9, ..Aim::default() });
+    let mut run = run(FetchSpec { depth: 9, ..FetchSpec::default() });
     let private = url("http://h.example/private/");
     for _ in 0..2 {
         assert_eq!(page(&mut run, private.as_str(), 1), Ok(RunDecision::Fetch));

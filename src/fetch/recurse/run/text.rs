@@ -17,7 +17,7 @@ use wwwoffle_url::{CanonicalUrl, Key, LocalHost};
 
 use super::super::traps::Traps;
 use super::{MAX_SEEN, Report, Run, Seen, UrlOutcome};
-use wwwoffle_api::aim::Aim;
+use wwwoffle_api::fetch_spec::FetchSpec;
 
 /// The longest text of a run that is read, in bytes.
 pub const MAX_RUN_TEXT: usize = 64 << 20;
@@ -65,7 +65,7 @@ struct RunHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     starts: Vec<String>,
-    aim: Aim,
+    aim: FetchSpec,
     begun: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<Timestamp>,
@@ -184,7 +184,7 @@ fn outcome_of(letter: &str) -> Option<UrlOutcome> {
 mod tests {
     use super::super::{FailedUrl, LeftOut};
     use super::*;
-    use wwwoffle_api::aim::PartClass;
+    use wwwoffle_api::fetch_spec::PartClass;
 
     fn url(text: &str) -> CanonicalUrl {
         CanonicalUrl::parse(text, &LocalHost::default()).unwrap()
@@ -193,10 +193,10 @@ mod tests {
     fn some_run() -> Run {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let start = url("http://h.example/");
-        let aim = Aim {
+        let aim = FetchSpec {
             depth: 3,
             parts: [(PartClass::Images, true), (PartClass::Scripts, false)].into(),
-            ..Aim::default()
+            ..FetchSpec::default()
         };
         let owner = Some("user anna".to_owned());
         let mut run = Run::new(RunId::from_number(9), owner, start.clone(), aim, now);

@@ -28,8 +28,8 @@ fn news(word: &str) -> Option<Observation> {
         "deaf" => Observation::Kernel(Connectivity::Unknown),
         "reached" => Observation::Reached(origin(host)),
         "failed" => Observation::Failed(origin(host)),
-        "good" => Observation::Probed(ProbeResult::Good(say("{fact}").with("fact", "fine"))),
-        "bad" => Observation::Probed(ProbeResult::Failed(say("{fact}").with("fact", "dead"))),
+        "good" => Observation::Probed(ProbeResult::Good(tr("{fact}").with("fact", "fine"))),
+        "bad" => Observation::Probed(ProbeResult::Failed(tr("{fact}").with("fact", "dead"))),
         "portal" => {
             let hosts = vec!["p".to_owned()];
             Observation::Probed(ProbeResult::Portal(Portal { url: "http://p/".to_owned(), hosts }))

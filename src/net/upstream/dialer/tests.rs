@@ -13,7 +13,7 @@ pub(super) fn known(host: &str) -> Option<IpAddr> {
     }
 }
 
-pub(super) fn dialer(choice: impl Into<Choice>) -> Dialer {
+pub(super) fn dialer(choice: impl Into<ModeSetting>) -> Dialer {
     let patience = Duration::from_secs(10);
     Dialer::new(ModeSwitch::new(choice), patience, patience)
 }

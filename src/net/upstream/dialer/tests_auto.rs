@@ -15,7 +15,7 @@ async fn only_the_mode_auto_permits_to_probe() {
         assert!(matches!(dialer.probe(&origin).await, Err(Failure::Offline)), "{mode}");
         assert_eq!((dialer.refused_count(), dialer.probes()), (1, 0), "{mode}");
     }
-    let auto = dialer(Choice::Auto);
+    let auto = dialer(ModeSetting::Auto);
     assert!(matches!(auto.dial(&origin).await, Err(Failure::Offline)));
     assert!(auto.probe(&origin).await.is_ok());
     assert_eq!((auto.refused_count(), auto.probes()), (1, 1));
@@ -34,7 +34,7 @@ async fn only_the_mode_auto_permits_to_probe() {
 async fn a_portal_is_reached_until_offline_is_chosen() {
     let (_listener, port) = listening().await;
     let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
-    let dialer = dialer(Choice::Auto);
+    let dialer = dialer(ModeSetting::Auto);
     dialer.mode.apply_link_state(Mode::Offline, &["127.0.0.1".to_owned()]);
     assert!(dialer.dial(&origin).await.is_ok());
     let step = std::future::pending::<Result<(), _>>();
@@ -54,9 +54,9 @@ async fn origin_results_are_reported_only_in_mode_auto() {
     let port = closed_port();
     let at = |host: &str| Origin::here(Scheme::Http, host, port);
     for (choice, host, want) in [
-        (Choice::Auto, "a.test", true),
-        (Choice::Auto, "127.0.0.1", false),
-        (Choice::Online, "a.test", false),
+        (ModeSetting::Auto, "a.test", true),
+        (ModeSetting::Auto, "127.0.0.1", false),
+        (ModeSetting::Online, "a.test", false),
     ] {
         let (tell, mut reports) = mpsc::channel(1);
         let dialer = dialer(choice).with_reports(tell);

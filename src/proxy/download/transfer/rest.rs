@@ -3,7 +3,7 @@
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::Transfer;
+use super::BodyTransfer;
 use crate::base::clock;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
 use crate::proxy::conditional;
@@ -17,7 +17,7 @@ pub(super) enum Resumption {
     Lost(Failure),
 }
 
-impl<A: OriginClient> Transfer<'_, A> {
+impl<A: OriginClient> BodyTransfer<'_, A> {
     /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
     pub(super) async fn request_rest(&mut self, failure: Failure) -> Resumption {
         let Some(mark) = self.resuming.mark.clone().filter(|_| resume::may_go_on(&failure)) else {

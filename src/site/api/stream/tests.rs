@@ -5,7 +5,7 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{NewEntry, Outgoing, RequestKind, Timestamp};
 use wwwoffle_url::LocalHost;
 
-use super::super::tell::LOOK_EVERY;
+use super::super::line_report::LOOK_EVERY;
 use super::*;
 use crate::daemon::testing::TestDaemon;
 use wwwoffle_api::BudgetOf;
@@ -184,7 +184,7 @@ async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
     let context = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
     crate::fetch::begin(&context.fetch).await;
     let events = all(get_one(&context, URL)).await;
-    let held = Held::Budget { of: BudgetOf::Fetch, metered: false, until: None };
+    let held = Hold::Budget { of: BudgetOf::Fetch, metered: false, until: None };
     let queued = Event::Queued { url: URL.to_owned() };
     assert_eq!(events, [queued, Event::Held { held, count: 1 }, end(0, 0, 1)]);
     context.base.tasks.stop();

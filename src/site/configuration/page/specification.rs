@@ -5,7 +5,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::control::LONGEST_VALUE;
 use crate::base::shown;
-use crate::base::text::{Text, say};
+use crate::base::text::{Text, tr};
 use crate::page::{Page, Shell, view};
 
 /// Maximum number of choices for one component.
@@ -95,8 +95,8 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
         let mut choices = vec![(any.to_owned(), Some(words))];
         choices.extend(values.into_iter().map(|value| {
             let words = match value.as_str() {
-                ":" => Some(say("the default port of the protocol")),
-                "?" => Some(say("no arguments")),
+                ":" => Some(tr("the default port of the protocol")),
+                "?" => Some(tr("no arguments")),
                 _ => None,
             };
             (value, words)
@@ -107,18 +107,11 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
         ComponentView { name, title, hint, choices: choices.collect() }
     };
     let mut all = vec![
-        part("proto", say("Protocol"), "ftp", "*", say("any protocol"), protocols),
-        part("host", say("Host"), "*.example.org", "*", say("any host"), hosts(url)),
-        part("port", say("Port"), "8080", "", say("any port"), ports(url)),
-        part("path", say("Path"), "/dir/*.gif", "/*", say("any path"), paths(url)),
-        part(
-            "args",
-            say("Arguments"),
-            "id=*",
-            "",
-            say("with or without arguments"),
-            arguments(url),
-        ),
+        part("proto", tr("Protocol"), "ftp", "*", tr("any protocol"), protocols),
+        part("host", tr("Host"), "*.example.org", "*", tr("any host"), hosts(url)),
+        part("port", tr("Port"), "8080", "", tr("any port"), ports(url)),
+        part("path", tr("Path"), "/dir/*.gif", "/*", tr("any path"), paths(url)),
+        part("args", tr("Arguments"), "id=*", "", tr("with or without arguments"), arguments(url)),
     ];
     // The host is preselected: it is the most common choice.
     if let Some(host) = all.get_mut(1).filter(|host| host.choices.len() > 1) {

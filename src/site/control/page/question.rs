@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::base::shown::ShownUrl;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::{Page, Shell};
 use wwwoffle_api::QueueCounts;
 
@@ -62,36 +62,35 @@ pub fn page(shell: &Shell, doomed: &DeletionTarget<'_>) -> Page {
 }
 
 fn view(doomed: DeletionTarget<'_>) -> QuestionView {
-    let for_good = say("It is removed from the queue. You cannot undo this.");
+    let for_good = tr("It is removed from the queue. You cannot undo this.");
     match doomed {
         DeletionTarget::Queue { counts, forms } => {
             let all = counts.waiting + counts.active + counts.asking + counts.failed;
-            let text = say("They are removed from the queue. You cannot undo this.");
+            let text = tr("They are removed from the queue. You cannot undo this.");
             let label = count(all, "Delete {n} request", "Delete all {n} requests");
-            let view =
-                QuestionView::new(say("Delete all requests?"), text, QUEUE, "req-all", label);
+            let view = QuestionView::new(tr("Delete all requests?"), text, QUEUE, "req-all", label);
             QuestionView { lines: of_queue(counts, forms), ..view }
         }
         DeletionTarget::Request { url, key } => {
-            let heading = say("Delete this request?");
-            QuestionView::new(heading, for_good, QUEUE, "req", say("Delete")).of(url, "key", key)
+            let heading = tr("Delete this request?");
+            QuestionView::new(heading, for_good, QUEUE, "req", tr("Delete")).of(url, "key", key)
         }
         DeletionTarget::Monitors(pages) => {
-            let text = say("Their saved copies stay.");
+            let text = tr("Their saved copies stay.");
             let label = count(pages, "Stop monitoring {n} page", "Stop monitoring all {n} pages");
-            QuestionView::new(say("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
+            QuestionView::new(tr("Stop monitoring all pages?"), text, MONITOR, "mon-all", label)
         }
         DeletionTarget::Monitor { url, key } => {
-            let text = say("Its saved copy stays.");
-            let heading = say("Stop monitoring this page?");
-            QuestionView::new(heading, text, MONITOR, "mon", say("Stop")).of(url, "key", key)
+            let text = tr("Its saved copy stays.");
+            let heading = tr("Stop monitoring this page?");
+            QuestionView::new(heading, text, MONITOR, "mon", tr("Stop")).of(url, "key", key)
         }
         DeletionTarget::Entry { url } => {
             // The link has no password: no page shows one.
             let href = ShownUrl::new(url).href.unwrap_or_default();
-            let text = say("You have an hour to restore it.");
-            let heading = say("Delete the saved copy of this page?");
-            QuestionView::new(heading, text, LISTS, "url", say("Delete")).of(url, "url", &href)
+            let text = tr("You have an hour to restore it.");
+            let heading = tr("Delete the saved copy of this page?");
+            QuestionView::new(heading, text, LISTS, "url", tr("Delete")).of(url, "url", &href)
         }
     }
 }
@@ -99,9 +98,9 @@ fn view(doomed: DeletionTarget<'_>) -> QuestionView {
 /// Address and label of the link back, for a person who does not want to delete anything.
 type BackLink = (&'static str, Text);
 
-const QUEUE: BackLink = ("/queue/", say("Back to the queue"));
-const MONITOR: BackLink = ("/monitor/", say("All monitored pages"));
-const LISTS: BackLink = ("/index/", say("Lists of everything saved"));
+const QUEUE: BackLink = ("/queue/", tr("Back to the queue"));
+const MONITOR: BackLink = ("/monitor/", tr("All monitored pages"));
+const LISTS: BackLink = ("/index/", tr("Lists of everything saved"));
 
 impl QuestionView {
     /// Creates a question. `act` is the last component of the form's target path.

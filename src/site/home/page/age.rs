@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::base::shown::ShownTime;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 
 /// Age in seconds from which the time itself is shown.
 const LONG_AGO: i64 = 30 * 24 * 60 * 60;
@@ -15,11 +15,11 @@ pub(super) fn of(time: Timestamp, now: Timestamp, zone: &TimeZone) -> Text {
     let seconds = now.as_second().saturating_sub(time.as_second()).max(0);
     let number = |unit: i64| u64::try_from(seconds / unit).unwrap_or_default();
     match seconds {
-        0..60 => say("just now"),
+        0..60 => tr("just now"),
         60..3_600 => count(number(60), "{n} minute ago", "{n} minutes ago"),
         3_600..86_400 => count(number(3_600), "{n} hour ago", "{n} hours ago"),
         86_400..LONG_AGO => count(number(86_400), "{n} day ago", "{n} days ago"),
-        _ => say("on {date}").with("date", ShownTime::new(time, zone).text),
+        _ => tr("on {date}").with("date", ShownTime::new(time, zone).text),
     }
 }
 

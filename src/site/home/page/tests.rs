@@ -1,12 +1,13 @@
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
-use crate::base::text::say;
+use crate::base::text::tr;
 use crate::fetch::LastFetch;
 use crate::page::Page;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
 use wwwoffle_api::{
-    Choice, DaemonProcess, DownloadItem, DownloadWaiting, Mode, QueueCounts, RejectionItem, Status,
+    DaemonProcess, DownloadItem, DownloadWaiting, Mode, ModeSetting, QueueCounts, RejectionItem,
+    Status,
 };
 
 fn home(mode: Mode) -> HomePage {
@@ -85,10 +86,10 @@ fn each_mode_has_its_switch_and_shows_what_waits() {
 #[test]
 fn the_link_is_told_of_and_where_to_log_in() {
     let mut home = home(Mode::Offline);
-    home.status.chosen = Choice::Auto;
+    home.status.chosen = ModeSetting::Auto;
     for portal in hostile() {
         home.link = LinkReport {
-            reason: say("{fact}").with("fact", "it is so: <script>"),
+            reason: tr("{fact}").with("fact", "it is so: <script>"),
             decides: Some(time()),
             portal: Some(portal),
         };

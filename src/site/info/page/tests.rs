@@ -11,7 +11,7 @@ use crate::proxy::status::{CacheStatus, HitReason};
 use wwwoffle_api::{CompressedFile, Connection};
 
 fn told(text: &str) -> Text {
-    say("{fact}").with("fact", shown::text(text))
+    tr("{fact}").with("fact", shown::text(text))
 }
 
 fn info(text: &str, connection: bool) -> Info<Text> {
@@ -51,8 +51,8 @@ fn info(text: &str, connection: bool) -> Info<Text> {
 }
 
 /// Returns the given number of sub-resources in each state, in the order of the states.
-fn parts(many: [usize; 5], text: &str) -> Parts<Text> {
-    let mut parts = Parts { cut: Some(told(text)), ..Parts::default() };
+fn parts(many: [usize; 5], text: &str) -> PageParts<Text> {
+    let mut parts = PageParts { cut: Some(told(text)), ..PageParts::default() };
     let states = [
         PartState::Absent,
         PartState::Failed,
@@ -100,7 +100,7 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
         ([0, 0, 0, 1, 1], false, "The page is complete"),
         ([0, 1, 0, 0, 0], true, "1 file is missing"),
     ] {
-        let parts = Some(Parts { cut: None, ..parts(many, url) });
+        let parts = Some(PageParts { cut: None, ..parts(many, url) });
         let told = body(&Info { parts, ..info(url, true) });
         assert!(told.contains(want), "{want} in {told}");
         assert_eq!(told.contains("Fetch missing files"), is_button, "{many:?}");

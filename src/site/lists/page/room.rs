@@ -5,7 +5,7 @@ use super::{LONGEST_CHOSEN, cut};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::links;
-use wwwoffle_api::{IndexItem, Listed};
+use wwwoffle_api::{IndexItem, ListItems};
 
 /// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 64_000;
@@ -21,13 +21,13 @@ const LONGEST_LINK: usize = 16_384;
 
 /// Returns the number of rows that fit on a page, at least 1; `None` if all of them fit.
 #[must_use]
-pub fn rows_that_fit(listed: &Listed) -> Option<usize> {
+pub fn rows_that_fit(listed: &ListItems) -> Option<usize> {
     let costs: Vec<_> = match listed {
-        Listed::Entries(items) => items.iter().map(entry).collect(),
-        Listed::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),
-        Listed::Asked(asked) => asked.iter().map(|one| request(&one.url)).collect(),
+        ListItems::Entries(items) => items.iter().map(entry).collect(),
+        ListItems::Requests(requests) => requests.iter().map(|one| request(&one.url)).collect(),
+        ListItems::Asked(asked) => asked.iter().map(|one| request(&one.url)).collect(),
         // Names are short, so they always fit.
-        Listed::Hosts(_) | Listed::Sites(_) => return None,
+        ListItems::Hosts(_) | ListItems::Sites(_) => return None,
     };
     let fits = count_fitting(ROOM, costs.iter().copied());
     (fits < costs.len()).then_some(fits)

@@ -41,7 +41,7 @@ fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
     page(&shell(), shown, (outcome, None, Some(3)))
 }
 
-fn found(listed: Listed, next: Option<&str>) -> ListResult {
+fn found(listed: ListItems, next: Option<&str>) -> ListResult {
     ListResult::Found(IndexPage { listed, next: next.map(str::to_owned) })
 }
 
@@ -61,19 +61,19 @@ fn nothing_in_a_list_becomes_markup() {
         let host =
             HostItem { scheme: "http".into(), host, site: site.clone(), entries: 1, bytes: 1 };
         let site = SiteItem { site, hosts: 1, entries: 1, bytes: 1 };
-        let asked = IndexAsked { url: text.clone(), queued: time() };
+        let asked = SessionItem { url: text.clone(), queued: time() };
         for outcome in [
             ListResult::Refused(list_unavailable(&text)),
-            found(Listed::Entries(vec![item(&text)]), Some("x")),
-            found(Listed::Entries(Vec::new()), None),
-            found(Listed::Asked(vec![asked]), None),
+            found(ListItems::Entries(vec![item(&text)]), Some("x")),
+            found(ListItems::Entries(Vec::new()), None),
+            found(ListItems::Asked(vec![asked]), None),
         ] {
             assert_harmless(&page_of(&shown, outcome));
         }
         // A host is part of its own address, so its length is limited by that of an address.
         if text.len() < 1_000 {
-            assert_harmless(&page_of(&shown, found(Listed::Hosts(vec![host]), None)));
-            assert_harmless(&page_of(&shown, found(Listed::Sites(vec![site]), None)));
+            assert_harmless(&page_of(&shown, found(ListItems::Hosts(vec![host]), None)));
+            assert_harmless(&page_of(&shown, found(ListItems::Sites(vec![site]), None)));
         }
     }
     assert_harmless(&root(&shell(), (&[time(), time()], &[])));
@@ -95,7 +95,7 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
         ListAddress { sort: Some(Sort::Stored), is_all_chosen: true, ..ListAddress::default() };
     for (steps, want) in [(20_000, false), (5_000, true)] {
         let (templates, shown) = (Arc::new(Templates::with_step_limit(steps)), shown.clone());
-        let outcome = found(Listed::Entries(items.clone()), Some("x"));
+        let outcome = found(ListItems::Entries(items.clone()), Some("x"));
         let shell = Shell { templates: Arc::clone(&templates), ..shell() };
         let page = page(&shell, &shown, (outcome, None, Some(3)));
         assert_harmless(&page);
@@ -110,14 +110,14 @@ fn a_usual_page_is_small() {
     usual.content.content_type = "text/html".to_owned();
     usual.owner = None;
     let shown = ListAddress { sort: Some(Sort::Stored), ..ListAddress::default() };
-    let page = page_of(&shown, found(Listed::Entries(vec![usual; ROWS]), Some("x")));
+    let page = page_of(&shown, found(ListItems::Entries(vec![usual; ROWS]), Some("x")));
     assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
 }
 
 #[test]
 fn what_was_deleted_can_be_had_back() {
     let body_with = |result| {
-        let outcome = found(Listed::Entries(Vec::new()), None);
+        let outcome = found(ListItems::Entries(Vec::new()), None);
         let shown =
             ListAddress { path: "all".into(), sort: Some(Sort::Size), ..ListAddress::default() };
         let page = page(&shell(), &shown, (outcome, Some(result), None));
@@ -251,10 +251,10 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
         one.title = Some(title.to_owned());
         one.content.content_type = "application/xhtml+xml".to_owned();
         let items = vec![one; ROWS];
-        let rows = room::rows_that_fit(&Listed::Entries(items.clone())).unwrap_or(ROWS);
+        let rows = room::rows_that_fit(&ListItems::Entries(items.clone())).unwrap_or(ROWS);
         assert!(rows >= at_least, "{rows} rows of {url:.80}");
         let page =
-            page_of(&shown, found(Listed::Entries(items[..rows].to_vec()), Some(&cursor(99))));
+            page_of(&shown, found(ListItems::Entries(items[..rows].to_vec()), Some(&cursor(99))));
         assert_harmless(&page);
         // The remaining room is less than twice the size of a row.
         let (bytes, one) = (page.body.len(), page.body.len() / (rows + 1));
@@ -270,9 +270,9 @@ fn a_page_has_as_many_rows_as_there_is_room_for() {
             held: None,
         };
         let asked = vec![asked; ROWS];
-        let rows = room::rows_that_fit(&Listed::Requests(asked.clone())).unwrap_or(ROWS);
+        let rows = room::rows_that_fit(&ListItems::Requests(asked.clone())).unwrap_or(ROWS);
         assert!(rows >= at_least, "{rows} requests for {url:.80}");
-        assert_harmless(&page_of(&shown, found(Listed::Requests(asked[..rows].to_vec()), None)));
+        assert_harmless(&page_of(&shown, found(ListItems::Requests(asked[..rows].to_vec()), None)));
     }
-    assert_eq!(room::rows_that_fit(&Listed::Entries(Vec::new())), None);
+    assert_eq!(room::rows_that_fit(&ListItems::Entries(Vec::new())), None);
 }

@@ -4,7 +4,7 @@ use wwwoffle_index::{Class, Sort};
 
 use super::{Crumb, ROOT};
 use crate::base::shown;
-use crate::base::text::{Text, count, say};
+use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
 
 /// Maximum number of characters of a title that are shown.
@@ -26,15 +26,15 @@ pub(super) fn cut(title: &str) -> String {
 pub(super) fn heading(path: &str) -> Text {
     let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
     match (word.trim_end_matches('/'), rest) {
-        ("all", "") => say("Everything saved"),
-        ("sites", "") => say("Sites"),
-        ("hosts", "") => say("Hosts"),
-        ("lasttime", "") => say("Saved in the last online session"),
-        ("lastout", "") => say("Requested in the last offline session"),
-        ("site", site) => say("Saved from {site}").with("site", shown::text(site)),
+        ("all", "") => tr("Everything saved"),
+        ("sites", "") => tr("Sites"),
+        ("hosts", "") => tr("Hosts"),
+        ("lasttime", "") => tr("Saved in the last online session"),
+        ("lastout", "") => tr("Requested in the last offline session"),
+        ("site", site) => tr("Saved from {site}").with("site", shown::text(site)),
         (scheme, "") if SCHEMES.contains(&scheme) => by_scheme(scheme),
         (scheme, host) if SCHEMES.contains(&scheme) => {
-            say("Saved from {site}").with("site", shown::text(&format!("{scheme}://{host}")))
+            tr("Saved from {site}").with("site", shown::text(&format!("{scheme}://{host}")))
         }
         (word, _) => {
             let back = |begin: &str| word.strip_prefix(begin)?.parse::<u64>().ok();
@@ -49,22 +49,22 @@ pub(super) fn heading(path: &str) -> Text {
                     "Requested {n} offline session before the last",
                     "Requested {n} offline sessions before the last",
                 ),
-                _ => say("Lists"),
+                _ => tr("Lists"),
             }
         }
     }
 }
 
 fn by_scheme(scheme: &str) -> Text {
-    say("Hosts ({scheme})").with("scheme", scheme)
+    tr("Hosts ({scheme})").with("scheme", scheme)
 }
 
 /// Returns links to the parent lists.
 pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
     let link = |label, path: &str| Crumb { label, path: format!("{ROOT}{path}") };
-    let mut crumbs = vec![link(say("Lists"), "")];
+    let mut crumbs = vec![link(tr("Lists"), "")];
     crumbs.extend(match path.split_once('/') {
-        Some(("site", rest)) if !rest.is_empty() => Some(link(say("Sites"), "sites")),
+        Some(("site", rest)) if !rest.is_empty() => Some(link(tr("Sites"), "sites")),
         Some((scheme, rest)) if !rest.is_empty() => {
             let known = SCHEMES.into_iter().find(|known| *known == scheme);
             known.map(|scheme| link(by_scheme(scheme), scheme))
@@ -77,14 +77,14 @@ pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
 /// Returns the orders that a list can have.
 pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
     let label = |sort| match sort {
-        Sort::Name => say("by name"),
-        Sort::Stored => say("most recently saved first"),
-        Sort::Used => say("most recently used first"),
-        Sort::Day => say("by day"),
-        Sort::Domain => say("by domain"),
-        Sort::Type => say("by type"),
-        Sort::Size => say("largest first"),
-        Sort::Random => say("at random"),
+        Sort::Name => tr("by name"),
+        Sort::Stored => tr("most recently saved first"),
+        Sort::Used => tr("most recently used first"),
+        Sort::Day => tr("by day"),
+        Sort::Domain => tr("by domain"),
+        Sort::Type => tr("by type"),
+        Sort::Size => tr("largest first"),
+        Sort::Random => tr("at random"),
     };
     let choice = |sort: Sort| SelectOption {
         value: sort.name(),
@@ -97,17 +97,17 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
 /// Returns the classes to which a list can be restricted.
 pub(super) fn kinds(chosen: Option<Class>) -> Vec<SelectOption> {
     let rows = [
-        (say("all types"), None),
-        (say("pages"), Some(Class::Page)),
-        (say("plain text"), Some(Class::Text)),
-        (say("documents"), Some(Class::Document)),
-        (say("images"), Some(Class::Image)),
-        (say("audio and video files"), Some(Class::Media)),
-        (say("archives (zip and similar)"), Some(Class::Archive)),
-        (say("styles"), Some(Class::Style)),
-        (say("scripts"), Some(Class::Script)),
-        (say("fonts"), Some(Class::Font)),
-        (say("data"), Some(Class::Data)),
+        (tr("all types"), None),
+        (tr("pages"), Some(Class::Page)),
+        (tr("plain text"), Some(Class::Text)),
+        (tr("documents"), Some(Class::Document)),
+        (tr("images"), Some(Class::Image)),
+        (tr("audio and video files"), Some(Class::Media)),
+        (tr("archives (zip and similar)"), Some(Class::Archive)),
+        (tr("styles"), Some(Class::Style)),
+        (tr("scripts"), Some(Class::Script)),
+        (tr("fonts"), Some(Class::Font)),
+        (tr("data"), Some(Class::Data)),
     ];
     let choice = |(label, kind): (Text, Option<Class>)| SelectOption {
         value: kind.map(Class::name).unwrap_or_default(),

@@ -98,9 +98,13 @@ fn the_form_begins_with_what_is_said_already() {
 fn the_form_says_how_far_links_are_followed() {
     for (aim, depth, method) in [
         (None, 0, "host"),
-        (Some(Aim { depth: 3, scope: Scope::Site, ..Aim::default() }), 3, "site"),
+        (Some(FetchSpec { depth: 3, scope: Scope::Site, ..FetchSpec::default() }), 3, "site"),
         (
-            Some(Aim { depth: 1, scope: Scope::parse("http://*/a").unwrap(), ..Aim::default() }),
+            Some(FetchSpec {
+                depth: 1,
+                scope: Scope::parse("http://*/a").unwrap(),
+                ..FetchSpec::default()
+            }),
             1,
             "http://*/a",
         ),
@@ -124,7 +128,7 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
     let body = b"url=x%22y&dofw6=Y&mofy2=Y&dofm=30-31&hofd=24&cron=&versions=ten&depth=-1";
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
     let fields = ["url", "dofm", "hofd", "cron", "versions", "depth", "method"];
-    let faults = fields.map(|field| FormFault::new(field, say("none")));
+    let faults = fields.map(|field| FormFault::new(field, tr("none")));
     let page = options_again(&shell(), &form, &faults, 9);
     assert_harmless(&page);
     assert_eq!(page.status, 422);
@@ -199,10 +203,10 @@ fn hostile_values_are_text() {
             schedule: None,
             versions: None,
             max_versions: 9,
-            aim: Some(Aim {
+            aim: Some(FetchSpec {
                 depth: 7,
                 scope: Scope::Prefix(as_key(text).to_owned()),
-                ..Aim::default()
+                ..FetchSpec::default()
             }),
         };
         assert_harmless(&options(&shell(), &given));

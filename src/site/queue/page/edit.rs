@@ -5,11 +5,11 @@ use serde::Serialize;
 
 use super::PATH;
 use crate::base::shown::ShownUrl;
-use crate::base::text::say;
+use crate::base::text::tr;
 use crate::page::form::SelectOption;
 use crate::page::{Page, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
-use wwwoffle_api::aim::{Aim, PartClass};
+use wwwoffle_api::fetch_spec::{FetchSpec, PartClass};
 use wwwoffle_api::{Priority, QueueItem, RequestKind};
 
 /// Link depths that the form offers, in addition to the current one.
@@ -40,15 +40,15 @@ struct DepthChoice {
 /// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
 /// the page of the queue to return to.
 #[must_use]
-pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&Aim>), back: &str) -> Page {
+pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&FetchSpec>), back: &str) -> Page {
     let why = match item.kind {
         _ if aim.is_some() => None,
-        RequestKind::Post => Some(say("A form is sent once, as you filled it in.")),
-        RequestKind::Monitored => Some(say("This page is monitored. Its monitoring settings say \
+        RequestKind::Post => Some(tr("A form is sent once, as you filled it in.")),
+        RequestKind::Monitored => Some(tr("This page is monitored. Its monitoring settings say \
             what else is fetched.")),
-        RequestKind::Part => Some(say("It is a part of a page, so it has no other settings.")),
+        RequestKind::Part => Some(tr("It is a part of a page, so it has no other settings.")),
         RequestKind::Page | RequestKind::Refresh | RequestKind::Recursive => {
-            Some(say("It belongs to a fetch. The settings of the fetch say what else is fetched."))
+            Some(tr("It belongs to a fetch. The settings of the fetch say what else is fetched."))
         }
     };
     let elsewhere = match item.kind {
@@ -78,13 +78,13 @@ fn priorities(chosen: Priority) -> Vec<SelectOption> {
         chosen: value == chosen,
     };
     vec![
-        choice(Priority::First, say("before all others")),
-        choice(Priority::Usual, say("in the usual order")),
-        choice(Priority::Last, say("after all others")),
+        choice(Priority::First, tr("before all others")),
+        choice(Priority::Usual, tr("in the usual order")),
+        choice(Priority::Last, tr("after all others")),
     ]
 }
 
-fn fetch_settings_view(aim: &Aim) -> FetchSettingsView {
+fn fetch_settings_view(aim: &FetchSpec) -> FetchSettingsView {
     let mut depths: Vec<_> = DEPTHS.into_iter().collect();
     if !depths.contains(&aim.depth) {
         depths.push(aim.depth);
@@ -106,7 +106,7 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
     use wwwoffle_api::ItemState;
 
-    fn body(item: &QueueItem, aim: Option<&Aim>) -> String {
+    fn body(item: &QueueItem, aim: Option<&FetchSpec>) -> String {
         let page = page(&shell(), (item, aim), "/queue/?page=2");
         assert_harmless(&page);
         page.body
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn shows_what_is_said_already() {
-        let aim = Aim {
+        let aim = FetchSpec {
             depth: 9,
             parts: [(PartClass::Images, true)].into(),
             force: true,
-            ..Aim::default()
+            ..FetchSpec::default()
         };
         let first = QueueItem {
             priority: Priority::First,
@@ -159,7 +159,7 @@ mod tests {
         for hostile in &hostile() {
             let key = as_key(hostile).to_owned();
             let item = QueueItem { key, ..item(hostile, Some(hostile), ItemState::Failed) };
-            body(&item, Some(&Aim::default()));
+            body(&item, Some(&FetchSpec::default()));
         }
     }
 

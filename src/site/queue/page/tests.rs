@@ -2,7 +2,7 @@ use super::{QueuePage, QueueSelection, ROWS, page};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use crate::page::{Page, Shell};
 use wwwoffle_api::{
-    FetchAttempts, Held, ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind,
+    FetchAttempts, Hold, ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind,
 };
 
 pub(super) fn item(url: &str, page: Option<&str>, state: ItemState) -> QueueItem {
@@ -70,7 +70,7 @@ fn shows_why_and_when_and_what_can_be_done() {
         attempts: FetchAttempts {
             count: 1,
             not_before: Some(time()),
-            held: Some(Held::Retry { until: time() }),
+            held: Some(Hold::Retry { until: time() }),
             error: None,
         },
         priority: Priority::First,
@@ -152,7 +152,7 @@ fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
     let item = |n: usize| QueueItem {
         key: "ab".repeat(32),
         attempts: FetchAttempts {
-            held: Some(Held::Retry { until: time() }),
+            held: Some(Hold::Retry { until: time() }),
             error: Some("the connection was refused".repeat(4)),
             ..FetchAttempts::default()
         },

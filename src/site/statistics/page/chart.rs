@@ -145,7 +145,7 @@ fn round_above(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::text::say;
+    use crate::base::text::tr;
 
     #[test]
     fn lines_are_at_round_numbers() {
@@ -164,13 +164,13 @@ mod tests {
         let mut numbers = vec![0; 30];
         numbers[0] = 1;
         numbers[29] = 4;
-        let chart = Chart::new(say("a"), say("b"), (&days, &numbers), |n| n.to_string());
+        let chart = Chart::new(tr("a"), tr("b"), (&days, &numbers), |n| n.to_string());
         assert_eq!(chart.bars, "M63 145v-27h9v27zM389 145v-108h10v108z");
         let labels: Vec<_> = chart.lines.iter().map(|line| line.label.as_str()).collect();
         assert_eq!(labels, ["0", "2", "5"]);
         let days: Vec<_> = chart.days.iter().map(|day| day.label.as_str()).collect();
         assert_eq!(days, ["11-01", "11-16", "11-30"]);
-        let empty = Chart::new(say("a"), say("b"), (&[], &[]), |n| n.to_string());
+        let empty = Chart::new(tr("a"), tr("b"), (&[], &[]), |n| n.to_string());
         assert_eq!((empty.bars.as_str(), empty.days.len()), ("", 0));
     }
 }

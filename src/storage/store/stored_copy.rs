@@ -14,7 +14,7 @@ use wwwoffle_http::head;
 
 /// A stored copy with its parsed head.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct StoredCopy {
     /// The entry itself.
     pub entry: Entry,
     /// The status of the response.
@@ -40,7 +40,7 @@ pub struct KeptPart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EntryIdentity(Key, Timestamp);
 
-impl Kept {
+impl StoredCopy {
     /// Parses the head of an entry. An unreadable head is logged, and the entry counts as missing.
     pub(crate) fn read(entry: Entry) -> Option<Self> {
         let Ok((status, fields)) = head::read_response(entry.head()) else {

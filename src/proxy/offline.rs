@@ -12,21 +12,19 @@ use wwwoffle_spool::{AddOutcome, Error as SpoolError, Outgoing, RequestKind, Sec
 
 use super::ask::ProxyRequest;
 use super::body::Body;
-use super::conditional;
 use super::decide::{DecisionRefusal, MethodKind};
 use super::intent::Intent;
-use super::like;
 use super::rules::StoragePolicy;
 use super::status::{CacheStatus, HitReason};
 use super::tickets::Ticket;
-use super::{kept, reply};
+use super::{conditional, like, reply, serve_copy};
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Message, Ruled};
 use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::head;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new
@@ -69,7 +67,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
             likes: &likes,
             has_versions,
         };
-        reply::from_page(&shell, will_get::page(&shell, &will_get))
+        reply::render(&shell, will_get::page(&shell, &will_get))
     } else if part.is_some() {
         reply::plain(504, "only a part is stored; the rest is queued")
     } else {
@@ -82,7 +80,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
 /// once.
 async fn enqueue(context: &ProxyContext, outgoing: Outgoing) -> Result<AddOutcome, SpoolError> {
     let added = context.storage.store.enqueue(outgoing).await;
-    context.worker.nudge();
+    context.worker.wake();
     added
 }
 
@@ -149,7 +147,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response
 pub(super) async fn refresh(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => HitReason::RefreshQueued,
@@ -158,7 +156,7 @@ pub(super) async fn refresh(
             HitReason::Offline
         }
     };
-    kept::serve(context, ask, kept, CacheStatus::Hit(why))
+    serve_copy::serve(context, ask, kept, CacheStatus::Hit(why))
 }
 
 /// Asks the person whether to send a form, or to request a page, later.
@@ -206,7 +204,7 @@ pub(super) fn question(
     };
     let shell = context.pages.shell(&ask.reader());
     let page = confirm::page(&shell, &question);
-    reply::with_status(reply::from_page(&shell, page), CacheStatus::Asking)
+    reply::with_status(reply::render(&shell, page), CacheStatus::Asking)
 }
 
 /// Refuses the request, with the reason in the form that suits its client.
@@ -307,7 +305,7 @@ mod tests {
         ProxyRequest::new(context, owner, resource, request, None, Mode::Offline, clock::now())
     }
 
-    async fn keep(context: &ProxyContext, ask: &ProxyRequest) -> Arc<Kept> {
+    async fn keep(context: &ProxyContext, ask: &ProxyRequest) -> Arc<StoredCopy> {
         let place = &ask.places.public;
         let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
         let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
@@ -321,15 +319,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let context = TestDaemon::new(&root, Config::default(), Mode::Online);
         let (context, fetcher) = (context.proxy(), &context.fetch().fetcher);
-        assert!(!fetcher.is_nudged());
+        assert!(!fetcher.is_woken());
         page(&context, &ask(&context, "http://h.example/page")).await;
-        assert!(fetcher.is_nudged(), "a page");
+        assert!(fetcher.is_woken(), "a page");
         part(&context, &ask(&context, "http://h.example/part")).await;
-        assert!(fetcher.is_nudged(), "a part of one");
+        assert!(fetcher.is_woken(), "a part of one");
         let old = ask(&context, "http://h.example/old");
         let kept = keep(&context, &old).await;
         refresh(&context, &old, &kept).await;
-        assert!(fetcher.is_nudged(), "what is kept");
+        assert!(fetcher.is_woken(), "what is kept");
         assert_eq!(context.storage.store.spool().queue().len(), 3);
     }
 }

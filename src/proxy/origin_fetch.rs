@@ -13,7 +13,7 @@ use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::{CopyLookup, Revalidation};
 use super::conditional::{self, Conditions};
-use super::decide::{CopyState as KeptFor, Decision, OnlineUse, decide};
+use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::download::{
     Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, Joined, LeavingRules,
     run,
@@ -25,12 +25,12 @@ use super::reply::WentOffline;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{kept, missing, pass, ranges, recode, reply};
-use crate::base::mode::{Choice, Mode};
+use super::{forward, offline, ranges, recode, reply, serve_copy};
+use crate::base::mode::{Mode, ModeSetting};
 use crate::base::owner::{self, Whose};
 use crate::net::upstream::{Failure, Interim};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::Kept;
+use crate::storage::store::StoredCopy;
 use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use wwwoffle_http::fields::add_via;
 
@@ -77,12 +77,12 @@ async fn queue_if_offline(
     response: Response<Body>,
 ) -> Response<Body> {
     let went = response.extensions().get::<WentOffline>().is_some();
-    if !went || context.base.mode.chosen() != Choice::Auto {
+    if !went || context.base.mode.chosen() != ModeSetting::Auto {
         return response;
     }
-    match decide(Mode::Offline, KeptFor::Nothing, OnlineUse::default(), ask.asked) {
-        Decision::QueuePage => missing::page(context, ask).await,
-        Decision::QueuePart => missing::part(context, ask).await,
+    match decide(Mode::Offline, CopyState::Nothing, OnlineUse::default(), ask.asked) {
+        Decision::QueuePage => offline::page(context, ask).await,
+        Decision::QueuePart => offline::part(context, ask).await,
         _ => response,
     }
 }
@@ -241,7 +241,7 @@ impl OriginFetch<'_> {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action, so it revalidates no stored copy.
         let asks = self.ask.form.is_none() && self.asks_conditionally();
-        let may_ask = |kept: &Kept| asks && self.reads(kept) && !self.is_withheld(kept);
+        let may_ask = |kept: &StoredCopy| asks && self.reads(kept) && !self.is_withheld(kept);
         let mut about = self.found.about(may_ask, self.ask.is_personal());
         if !*config.online_options.validate_with_etag.of(&url) {
             about.question = about.question.by_date();
@@ -268,7 +268,7 @@ impl OriginFetch<'_> {
 
     /// Whether the client can read the stored copy. An unreadable copy is not revalidated: many
     /// servers use one tag for all codings of a page.
-    fn reads(self, kept: &Kept) -> bool {
+    fn reads(self, kept: &StoredCopy) -> bool {
         super::reads(self.ask, kept)
     }
 
@@ -334,7 +334,7 @@ impl OriginFetch<'_> {
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.cause() };
         let mut response =
-            kept::answer(self.context, self.ask, &kept, fields, self.conditions, status);
+            serve_copy::answer(self.context, self.ask, &kept, fields, self.conditions, status);
         match age {
             Some(age) => response.headers_mut().insert(AGE, age),
             None => response.headers_mut().remove(AGE),
@@ -376,7 +376,7 @@ impl OriginFetch<'_> {
     }
 
     /// Whether the stored copy may only be used offline.
-    fn is_withheld(self, kept: &Kept) -> bool {
+    fn is_withheld(self, kept: &StoredCopy) -> bool {
         matches!(verdict(self.context, self.ask, kept).reuse, Reuse::Withheld(_))
     }
 
@@ -392,7 +392,7 @@ impl OriginFetch<'_> {
             }
             (Some(answer), ..) if !self.is_acceptable(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
-                Some(pass::respond(self.context, self.ask, answer, self.forward(), why))
+                Some(forward::respond(self.context, self.ask, answer, self.forward(), why))
             }
             (None, ..) => Some(self.failed(&Failure::Abandoned)),
         }
@@ -423,7 +423,7 @@ impl OriginFetch<'_> {
             }
             // In auto mode, whether the origin responds determines whether we are online. So an
             // origin that does not respond must not hide a stored page.
-            Unreachable::Forbidden if self.context.base.mode.chosen() == Choice::Auto => {
+            Unreachable::Forbidden if self.context.base.mode.chosen() == ModeSetting::Auto => {
                 self.serve_copy(kept, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
@@ -436,8 +436,8 @@ impl OriginFetch<'_> {
     }
 
     /// Serves the stored copy in place of a response of its origin.
-    fn serve_copy(self, kept: &Arc<Kept>, status: CacheStatus) -> Response<Body> {
-        let fields = kept::unconfirmed_fields(self.ask, kept);
-        kept::answer(self.context, self.ask, kept, fields, self.conditions, status)
+    fn serve_copy(self, kept: &Arc<StoredCopy>, status: CacheStatus) -> Response<Body> {
+        let fields = serve_copy::unconfirmed_fields(self.ask, kept);
+        serve_copy::answer(self.context, self.ask, kept, fields, self.conditions, status)
     }
 }

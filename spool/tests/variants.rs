@@ -36,7 +36,7 @@ type Slot = (usize, usize);
 
 /// The state of a place. Each number identifies a body, a head or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
+struct SlotState {
     body: u8,
     large: bool,
     head: u8,
@@ -57,9 +57,9 @@ enum Op {
 #[derive(Debug, Default, Clone)]
 struct Model {
     /// The possible states after a power failure; the last is the state if nothing fails.
-    may: BTreeMap<Slot, Vec<Option<State>>>,
+    may: BTreeMap<Slot, Vec<Option<SlotState>>>,
     /// The possible states after a stop of the program.
-    stopped: BTreeMap<Slot, Vec<Option<State>>>,
+    stopped: BTreeMap<Slot, Vec<Option<SlotState>>>,
     /// Whether a disk call has failed. Entries that waited for a batch may then have been
     /// discarded.
     lossy: bool,
@@ -68,7 +68,7 @@ struct Model {
 impl Model {
     /// Records a change of a place. `done`: the change has happened. `lasting`: no power cut undoes
     /// it.
-    fn set(&mut self, slot: Slot, state: Option<State>, done: bool, lasting: bool) {
+    fn set(&mut self, slot: Slot, state: Option<SlotState>, done: bool, lasting: bool) {
         for (states, certain) in [(&mut self.may, done && lasting), (&mut self.stopped, done)] {
             let states = states.entry(slot).or_insert_with(|| vec![None]);
             if certain {
@@ -110,7 +110,7 @@ fn head(body: u8, number: u8) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\nX-Body: {body:03}\r\nETag: {number:03}\r\n\r\n").into_bytes()
 }
 
-fn body(state: State) -> Vec<u8> {
+fn body(state: SlotState) -> Vec<u8> {
     vec![state.body; if state.large { 135_000 } else { 300 }]
 }
 
@@ -119,10 +119,10 @@ fn time(number: u8) -> Timestamp {
 }
 
 /// The state that the head of an entry names.
-fn said(entry: &Entry) -> State {
+fn said(entry: &Entry) -> SlotState {
     let digits = |start: usize| std::str::from_utf8(&entry.head()[start..][..3]).unwrap();
     let number = |time: Timestamp| u8::try_from(time.as_second() - 1_700_000_000).unwrap();
-    State {
+    SlotState {
         body: digits("HTTP/1.1 200 OK\r\nX-Body: ".len()).parse().unwrap(),
         large: entry.body_len() > 300,
         head: digits("HTTP/1.1 200 OK\r\nX-Body: 000\r\nETag: ".len()).parse().unwrap(),
@@ -131,7 +131,7 @@ fn said(entry: &Entry) -> State {
 }
 
 /// The state of an entry. Also checks the body.
-fn state(entry: &Entry) -> State {
+fn state(entry: &Entry) -> SlotState {
     let state = said(entry);
     assert!(support::body(entry) == Some(body(state)), "{state:?} has another body");
     state
@@ -139,7 +139,7 @@ fn state(entry: &Entry) -> State {
 
 /// Every entry found, by place, and the number of entries that were set aside. If `careless`, a
 /// large entry may have a damaged body, and is then ignored.
-fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, State>, usize) {
+fn found(spool: &Spool, careless: bool) -> (BTreeMap<Slot, SlotState>, usize) {
     let (mut found, mut set_aside) = (BTreeMap::new(), 0);
     for owner in 0..2 {
         let entries = spool.entries(&at((owner, 0))).unwrap();
@@ -188,7 +188,7 @@ fn check(spool: &Spool, model: &Model, careless: bool, what: &str) {
 fn act(spool: &Spool, model: &mut Model, op: Op, number: u8, lasting: bool) -> bool {
     let done = match op {
         Op::Store(slot, large) => {
-            let new = State { body: number, large, head: number, invalid: None };
+            let new = SlotState { body: number, large, head: number, invalid: None };
             let done = store(spool, slot, new);
             model.set(slot, Some(new), done.is_ok(), lasting);
             done
@@ -217,7 +217,7 @@ fn act(spool: &Spool, model: &mut Model, op: Op, number: u8, lasting: bool) -> b
     done.is_ok()
 }
 
-fn store(spool: &Spool, slot: Slot, new: State) -> Result<()> {
+fn store(spool: &Spool, slot: Slot, new: SlotState) -> Result<()> {
     let mut writer = spool.begin(&at(slot), entry(&head(new.body, new.head)))?;
     writer.write(&body(new))?;
     writer.finish(None).map(|_| ())
@@ -239,10 +239,10 @@ fn update(
     let (update, new) = if matches!(op, Op::Confirm(_)) {
         let (asked, responded) = (time(number), time(number));
         let update = Update::Confirmed { head: head(old.body, number), asked, responded };
-        (update, State { head: number, invalid: None, ..old })
+        (update, SlotState { head: number, invalid: None, ..old })
     } else {
         let invalid = Some(old.invalid.unwrap_or(number));
-        (Update::Invalid { since: time(number) }, State { invalid, ..old })
+        (Update::Invalid { since: time(number) }, SlotState { invalid, ..old })
     };
     let done = spool.update(entry, &update);
     if matches!(done, Ok(None)) {

@@ -14,7 +14,7 @@ use super::work::may_start;
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
-use wwwoffle_api::Held;
+use wwwoffle_api::Hold;
 
 /// The state by which queued requests are judged. Create a new one for each check.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'a> Holder<'a> {
     /// The reason that holds a request back. `None` if the request is running, will start soon, or
     /// was given up.
     #[must_use]
-    pub fn held(&self, request: &OutgoingSummary) -> Option<Held> {
+    pub fn held(&self, request: &OutgoingSummary) -> Option<Hold> {
         let key = request.place.key();
         if self.context.fetcher.is_active(&key) {
             return None;
@@ -81,30 +81,30 @@ struct HoldFacts {
 
 /// The reason that lasts longest. Reasons without an end, such as the mode, count as the longest.
 /// `None` if nothing holds the request back, or it was given up. Pure.
-fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
+fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Hold> {
     match state {
         RequestState::Failed { .. } => return None,
-        RequestState::Asking { bytes } => return Some(Held::Asks { bytes: *bytes }),
+        RequestState::Asking { bytes } => return Some(Hold::Asks { bytes: *bytes }),
         RequestState::Waiting => {}
     }
     if !facts.may_dial {
-        return Some(Held::Mode);
+        return Some(Hold::Mode);
     }
     if let Some(spent) = facts.spent.filter(|spent| spent.until.is_none()) {
         return Some(spent.held());
     }
     let again = facts.not_before.map(|until| {
-        (until, if facts.is_last { Held::LastTry { until } } else { Held::Retry { until } })
+        (until, if facts.is_last { Hold::LastTry { until } } else { Hold::Retry { until } })
     });
     // If two reasons end together, the one that comes first here is returned, because it is the
     // more specific one: for example, the `Retry-After` of the host rather than the distance
     // between requests.
     [
-        facts.rests.closed.map(|until| (until, Held::Origin { until })),
+        facts.rests.closed.map(|until| (until, Hold::Origin { until })),
         again,
-        facts.window.map(|until| (until, Held::Window { until })),
+        facts.window.map(|until| (until, Hold::Window { until })),
         facts.spent.and_then(|spent| Some((spent.until?, spent.held()))),
-        facts.rests.polite.map(|until| (until, Held::Distance { until })),
+        facts.rests.polite.map(|until| (until, Hold::Distance { until })),
     ]
     .into_iter()
     .flatten()
@@ -119,8 +119,8 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Held> {
 pub fn all_held<'a>(
     context: &FetchContext,
     places: impl Iterator<Item = &'a Place>,
-) -> Option<Vec<(Held, u64)>> {
-    let (holder, mut causes) = (Holder::new(context), BTreeMap::<Held, u64>::new());
+) -> Option<Vec<(Hold, u64)>> {
+    let (holder, mut causes) = (Holder::new(context), BTreeMap::<Hold, u64>::new());
     let queue = context.storage.store.spool().queue();
     for place in places {
         // If the request has left the queue, nothing holds it back, and its event follows soon.
@@ -149,11 +149,11 @@ mod tests {
         let fetch = Spent { metered: false, until: None };
         let closed = |until| Rests { closed: Some(at(until)), polite: None };
         let polite = Rests { closed: None, polite: Some(at(105)) };
-        let budget = |of, metered, until| Some(Held::Budget { of, metered, until });
+        let budget = |of, metered, until| Some(Hold::Budget { of, metered, until });
         for (facts, want) in [
             (free, None),
-            (HoldFacts { may_dial: false, spent: Some(day), ..free }, Some(Held::Mode)),
-            (HoldFacts { window: Some(at(500)), ..free }, Some(Held::Window { until: at(500) })),
+            (HoldFacts { may_dial: false, spent: Some(day), ..free }, Some(Hold::Mode)),
+            (HoldFacts { window: Some(at(500)), ..free }, Some(Hold::Window { until: at(500) })),
             (
                 HoldFacts { window: Some(at(500)), spent: Some(day), ..free },
                 budget(BudgetOf::Day, true, Some(at(900))),
@@ -164,27 +164,27 @@ mod tests {
             ),
             (
                 HoldFacts { window: Some(at(5_000)), spent: Some(day), ..free },
-                Some(Held::Window { until: at(5_000) }),
+                Some(Hold::Window { until: at(5_000) }),
             ),
-            (HoldFacts { rests: polite, ..free }, Some(Held::Distance { until: at(105) })),
+            (HoldFacts { rests: polite, ..free }, Some(Hold::Distance { until: at(105) })),
             (
                 HoldFacts { not_before: Some(at(110)), rests: closed(110), ..free },
-                Some(Held::Origin { until: at(110) }),
+                Some(Hold::Origin { until: at(110) }),
             ),
             (
                 HoldFacts { not_before: Some(at(120)), rests: closed(110), ..free },
-                Some(Held::Retry { until: at(120) }),
+                Some(Hold::Retry { until: at(120) }),
             ),
             (
                 HoldFacts { not_before: Some(at(120)), is_last: true, ..free },
-                Some(Held::LastTry { until: at(120) }),
+                Some(Hold::LastTry { until: at(120) }),
             ),
             // A reason that has passed holds nothing back.
             (HoldFacts { not_before: Some(at(100)), rests: closed(99), ..free }, None),
         ] {
             assert_eq!(judge(&RequestState::Waiting, &facts), want, "{facts:?}");
             let asks = RequestState::Asking { bytes: Some(7) };
-            assert_eq!(judge(&asks, &facts), Some(Held::Asks { bytes: Some(7) }));
+            assert_eq!(judge(&asks, &facts), Some(Hold::Asks { bytes: Some(7) }));
             let failed = RequestState::Failed { reason: String::new(), status: None };
             assert_eq!(judge(&failed, &facts), None);
         }

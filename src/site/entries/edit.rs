@@ -13,7 +13,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
 use crate::site::entries::{owner, read};
 use crate::storage::edit::rename::{BadRename, Rename};
-use crate::storage::edit::write::{Intake, Refused};
+use crate::storage::edit::write::{Intake, IntakeError};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 
@@ -98,10 +98,10 @@ impl From<BadRename> for CallFault {
     }
 }
 
-impl From<Refused> for CallFault {
-    fn from(refused: Refused) -> Self {
+impl From<IntakeError> for CallFault {
+    fn from(refused: IntakeError) -> Self {
         match refused {
-            Refused::Spool(error) if !error.is_invalid() && !error.is_too_large() => {
+            IntakeError::Spool(error) if !error.is_invalid() && !error.is_too_large() => {
                 Self::from(error)
             }
             refused => Self::bad(error_chain(&refused)),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "reason", rename_all = "kebab-case")]
-pub enum Held {
+pub enum Hold {
     /// The mode is offline.
     Mode,
     /// The time is outside the configured `windows`.
@@ -67,7 +67,7 @@ pub enum BudgetOf {
     Day,
 }
 
-impl Held {
+impl Hold {
     /// Whether the reason may last for hours or until the user acts. A command should then not wait
     /// for the request.
     #[must_use]
@@ -84,10 +84,10 @@ mod tests {
     fn each_cause_has_its_shape() {
         let until: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
         let at = r#","until":"2026-11-20T12:00:00Z"}"#;
-        let budget = |of, metered, until| Held::Budget { of, metered, until };
+        let budget = |of, metered, until| Hold::Budget { of, metered, until };
         for (held, shape) in [
-            (Held::Mode, r#"{"reason":"mode"}"#.to_owned()),
-            (Held::Window { until }, format!(r#"{{"reason":"window"{at}"#)),
+            (Hold::Mode, r#"{"reason":"mode"}"#.to_owned()),
+            (Hold::Window { until }, format!(r#"{{"reason":"window"{at}"#)),
             (
                 budget(BudgetOf::Fetch, false, None),
                 r#"{"reason":"budget","of":"fetch","metered":false}"#.to_owned(),
@@ -96,20 +96,20 @@ mod tests {
                 budget(BudgetOf::Day, true, Some(until)),
                 format!(r#"{{"reason":"budget","of":"day","metered":true{at}"#),
             ),
-            (Held::Origin { until }, format!(r#"{{"reason":"origin"{at}"#)),
-            (Held::Distance { until }, format!(r#"{{"reason":"distance"{at}"#)),
-            (Held::Retry { until }, format!(r#"{{"reason":"retry"{at}"#)),
-            (Held::LastTry { until }, format!(r#"{{"reason":"last-try"{at}"#)),
+            (Hold::Origin { until }, format!(r#"{{"reason":"origin"{at}"#)),
+            (Hold::Distance { until }, format!(r#"{{"reason":"distance"{at}"#)),
+            (Hold::Retry { until }, format!(r#"{{"reason":"retry"{at}"#)),
+            (Hold::LastTry { until }, format!(r#"{{"reason":"last-try"{at}"#)),
             (
-                Held::Asks { bytes: Some(4_000_000) },
+                Hold::Asks { bytes: Some(4_000_000) },
                 r#"{"reason":"asks","bytes":4000000}"#.to_owned(),
             ),
-            (Held::Asks { bytes: None }, r#"{"reason":"asks"}"#.to_owned()),
+            (Hold::Asks { bytes: None }, r#"{"reason":"asks"}"#.to_owned()),
         ] {
             assert_eq!(serde_json::to_string(&held).unwrap(), shape);
-            assert_eq!(serde_json::from_str::<Held>(&shape).unwrap(), held);
+            assert_eq!(serde_json::from_str::<Hold>(&shape).unwrap(), held);
         }
-        let newer = serde_json::from_str::<Held>(r#"{"reason":"moon","phase":3}"#).unwrap();
-        assert_eq!(newer, Held::Unknown);
+        let newer = serde_json::from_str::<Hold>(r#"{"reason":"moon","phase":3}"#).unwrap();
+        assert_eq!(newer, Hold::Unknown);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 
-use super::{Exchange, Ready, Whence};
+use super::{Exchange, Ready, ReplayScope};
 use crate::base::clock;
 use crate::proxy::admit;
 use crate::proxy::visitor::Visitor;
@@ -27,10 +27,10 @@ const END: &[u8] = b"\r\n\r\n";
 
 /// The part of a connection that answers repeated requests.
 #[derive(Debug)]
-pub(in crate::server) struct Repeater {
+pub(in crate::server) struct Replayer {
     context: Arc<ServerContext>,
     visitor: Visitor,
-    whence: Whence,
+    scope: ReplayScope,
     exchange: Arc<Exchange>,
     /// The number of responses that hyper has written completely.
     flushed: usize,
@@ -51,19 +51,19 @@ struct Answering {
     written: usize,
 }
 
-impl Repeater {
-    /// Creates the repeater of a new connection.
+impl Replayer {
+    /// Creates the replayer of a new connection.
     pub(in crate::server) fn new(context: Arc<ServerContext>, visitor: Visitor) -> Self {
-        let whence = Whence::of(&visitor);
+        let scope = ReplayScope::of(&visitor);
         let patience = context.base.config().options.idle_timeout / 4;
         let (exchange, passed) = (Arc::default(), Instant::now());
         let (flushed, answering, turn) = (0, None, 0);
-        Self { context, visitor, whence, exchange, flushed, passed, patience, answering, turn }
+        Self { context, visitor, scope, exchange, flushed, passed, patience, answering, turn }
     }
 
     /// The values that the service of the connection needs.
-    pub(in crate::server) fn exchange(&self) -> (Whence, Arc<Exchange>) {
-        (self.whence.clone(), Arc::clone(&self.exchange))
+    pub(in crate::server) fn exchange(&self) -> (ReplayScope, Arc<Exchange>) {
+        (self.scope.clone(), Arc::clone(&self.exchange))
     }
 
     /// Records that hyper has written everything.
@@ -89,7 +89,7 @@ impl Repeater {
         }
         if self.passed.elapsed() < self.patience
             && let Some(ready) =
-                self.context.repeats.get(&self.context, &self.whence, fresh, clock::now())
+                self.context.replays.get(&self.context, &self.scope, fresh, clock::now())
             && admit::may_still_serve(&self.context.proxy, &self.visitor)
         {
             ready.count();

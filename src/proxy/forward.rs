@@ -31,7 +31,7 @@ use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
 
 /// Forwards the request and its body, and streams the response back.
-pub(super) async fn pass(
+pub(super) async fn send(
     context: &Arc<ProxyContext>,
     client: &Client,
     ask: &ProxyRequest,

@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use crate::site::queue::page::held::sentence;
-use wwwoffle_api::Held;
+use crate::site::queue::page::hold::sentence;
+use wwwoffle_api::Hold;
 
 /// Returns the sentence that explains `held` on pages, in English, without its first word "It" and
 /// its full stop. The caller puts another subject in front.
-pub(super) fn held_in_words(held: Held) -> String {
+pub(super) fn held_in_words(held: Hold) -> String {
     let sentence = sentence(held, |time: Timestamp| format!("{time:.0}")).to_string();
     sentence.trim_start_matches("It ").trim_end_matches('.').to_owned()
 }
@@ -20,10 +20,10 @@ mod tests {
     #[test]
     fn each_reason_has_its_words() {
         let until: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
-        let budget = |of, metered, until| Held::Budget { of, metered, until };
+        let budget = |of, metered, until| Hold::Budget { of, metered, until };
         for (held, words) in [
-            (Held::Mode, "waits until the proxy is online"),
-            (Held::Window { until }, "waits until NOON, when fetching is allowed"),
+            (Hold::Mode, "waits until the proxy is online"),
+            (Hold::Window { until }, "waits until NOON, when fetching is allowed"),
             (
                 budget(BudgetOf::Fetch, false, None),
                 "waits until the next fetch of the queue: the budget of this fetch is used up",
@@ -32,18 +32,18 @@ mod tests {
                 budget(BudgetOf::Day, true, Some(until)),
                 "waits until NOON: the daily budget for metered connections is used up",
             ),
-            (Held::Origin { until }, "waits until NOON, as its host asked"),
+            (Hold::Origin { until }, "waits until NOON, as its host asked"),
             (
-                Held::Distance { until },
+                Hold::Distance { until },
                 "waits until NOON, because of the pause between requests to its host",
             ),
-            (Held::Retry { until }, "is tried again at NOON"),
-            (Held::LastTry { until }, "is tried for the last time at NOON"),
+            (Hold::Retry { until }, "is tried again at NOON"),
+            (Hold::LastTry { until }, "is tried for the last time at NOON"),
             (
-                Held::Asks { bytes: Some(4_000_000) },
+                Hold::Asks { bytes: Some(4_000_000) },
                 "is large (4.0 MB), so it is fetched only if you confirm",
             ),
-            (Held::Asks { bytes: None }, "is large, so it is fetched only if you confirm"),
+            (Hold::Asks { bytes: None }, "is large, so it is fetched only if you confirm"),
         ] {
             assert_eq!(held_in_words(held), words.replace("NOON", "2026-11-20T12:00:00Z"));
         }

@@ -9,13 +9,12 @@ use super::args::{Mv, Write};
 use super::failure::VerbFailure;
 use super::settings::Settings;
 use super::{Terminal, files, offline};
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
-use crate::base::shown;
+use crate::base::{clock, shown};
 use crate::storage::edit::rename::Rename;
-use crate::storage::edit::write::{Intake, Refused, head_of, type_of};
+use crate::storage::edit::write::{Intake, IntakeError, head_of, type_of};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{DeletedUrls, EntriesToDelete, EntriesToMove, MovedUrls, WrittenUrl};
 
@@ -159,7 +158,7 @@ fn store_response(
     now: Timestamp,
     next: &mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>,
 ) -> Result<WrittenUrl, VerbFailure> {
-    let refused = |refused: &Refused| VerbFailure::plain(error_chain(refused));
+    let refused = |refused: &IntakeError| VerbFailure::plain(error_chain(refused));
     let mut intake = Intake::new(place.clone(), now);
     while let Some(bytes) = next()? {
         intake.push(spool, &bytes).map_err(|error| refused(&error))?;

@@ -7,7 +7,7 @@ use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLo
 use crate::queue::spellings;
 
 /// The largest number of runs that one request can belong to. Further runs are not recorded.
-pub const MAX_WISHES: usize = 8;
+pub const MAX_MEMBERSHIPS: usize = 8;
 
 /// The longest class of a sub-resource, in bytes.
 pub const MAX_CLASS: usize = 32;
@@ -18,7 +18,7 @@ pub struct RunId(u64);
 
 /// A run that needs a request, and how far the run continues from its response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Wish {
+pub struct RunMembership {
     /// The run.
     pub run: RunId,
     /// The number of links that the run follows from the response.
@@ -85,32 +85,32 @@ impl RequestKind {
     }
 }
 
-/// The text of wishes for a header field; empty if there are none.
-pub(crate) fn to_text(wishes: &[Wish]) -> String {
-    let words = wishes.iter().map(|wish| format!("{}/{}", wish.run, wish.depth));
+/// The text of memberships for a header field; empty if there are none.
+pub(crate) fn to_text(members: &[RunMembership]) -> String {
+    let words = members.iter().map(|member| format!("{}/{}", member.run, member.depth));
     words.collect::<Vec<_>>().join(" ")
 }
 
 /// Parses the text of [`to_text`]. Unknown words, from a newer program, are skipped.
-pub(crate) fn from_text(text: &str) -> Vec<Wish> {
-    let wish = |word: &str| {
+pub(crate) fn from_text(text: &str) -> Vec<RunMembership> {
+    let member = |word: &str| {
         let (run, depth) = word.split_once('/')?;
-        Some(Wish { run: run.parse().ok()?, depth: depth.parse().ok()? })
+        Some(RunMembership { run: run.parse().ok()?, depth: depth.parse().ok()? })
     };
-    text.split_ascii_whitespace().filter_map(wish).take(MAX_WISHES).collect()
+    text.split_ascii_whitespace().filter_map(member).take(MAX_MEMBERSHIPS).collect()
 }
 
-/// Adds a wish. Of two wishes of one run, the one with the greater depth stays. Returns false if
+/// Adds a membership. Of two for one run, the one with the greater depth stays. Returns false if
 /// nothing has changed.
-pub(crate) fn add(wishes: &mut Vec<Wish>, wish: Wish) -> bool {
-    if let Some(known) = wishes.iter_mut().find(|known| known.run == wish.run) {
-        let is_further = wish.depth > known.depth;
-        known.depth = known.depth.max(wish.depth);
+pub(crate) fn add(members: &mut Vec<RunMembership>, member: RunMembership) -> bool {
+    if let Some(known) = members.iter_mut().find(|known| known.run == member.run) {
+        let is_further = member.depth > known.depth;
+        known.depth = known.depth.max(member.depth);
         return is_further;
     }
-    let has_room = wishes.len() < MAX_WISHES;
+    let has_room = members.len() < MAX_MEMBERSHIPS;
     if has_room {
-        wishes.push(wish);
+        members.push(member);
     }
     has_room
 }
@@ -121,13 +121,13 @@ pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> b
     if known.kind == RequestKind::Post || new.kind == RequestKind::Post {
         return false;
     }
-    let mut wishes = known.wishes.clone();
+    let mut members = known.runs.clone();
     new.kind.rank() < known.kind.rank()
         || (new.renew && !known.renew)
         || (new.class.is_none() && known.class.is_some())
         || has_wider_access(new.asked_from, known.asked_from)
         || new.has_spelling_besides(known)
-        || new.wishes.iter().any(|wish| add(&mut wishes, *wish))
+        || new.runs.iter().any(|member| add(&mut members, *member))
 }
 
 /// Whether a request made at `new` may reach hosts that a request made at `known` may not.
@@ -165,8 +165,8 @@ pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
     if other.renew && !summary.renew {
         (summary.renew, summary.queued) = (true, other.queued);
     }
-    for wish in &other.wishes {
-        add(&mut summary.wishes, *wish);
+    for member in &other.runs {
+        add(&mut summary.runs, *member);
     }
     spellings::merge(summary, &before, other);
 }
@@ -175,8 +175,8 @@ pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
 mod tests {
     use super::*;
 
-    fn wish(run: u64, depth: u16) -> Wish {
-        Wish { run: RunId::from_number(run), depth }
+    fn member(run: u64, depth: u16) -> RunMembership {
+        RunMembership { run: RunId::from_number(run), depth }
     }
 
     #[test]
@@ -190,24 +190,24 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_read_as_they_were_written() {
-        let wishes = vec![wish(1, 3), wish(u64::MAX, u16::MAX)];
-        let text = to_text(&wishes);
+    fn memberships_are_read_as_they_were_written() {
+        let members = vec![member(1, 3), member(u64::MAX, u16::MAX)];
+        let text = to_text(&members);
         assert_eq!(text, "0000000000000001/3 ffffffffffffffff/65535");
-        assert_eq!(from_text(&text), wishes);
-        assert_eq!(from_text("new-word 0000000000000001/3 x/y"), [wish(1, 3)]);
+        assert_eq!(from_text(&text), members);
+        assert_eq!(from_text("new-word 0000000000000001/3 x/y"), [member(1, 3)]);
     }
 
     #[test]
     fn of_one_run_the_greater_depth_stays_and_their_number_is_bounded() {
-        let mut wishes = Vec::new();
+        let mut members = Vec::new();
         for (run, depth, changes) in [(1, 2, true), (1, 1, false), (1, 4, true), (2, 0, true)] {
-            assert_eq!(add(&mut wishes, wish(run, depth)), changes, "{run} {depth}");
+            assert_eq!(add(&mut members, member(run, depth)), changes, "{run} {depth}");
         }
-        assert_eq!(wishes, [wish(1, 4), wish(2, 0)]);
+        assert_eq!(members, [member(1, 4), member(2, 0)]);
         for run in 3..20 {
-            add(&mut wishes, wish(run, 1));
+            add(&mut members, member(run, 1));
         }
-        assert_eq!(wishes.len(), MAX_WISHES);
+        assert_eq!(members.len(), MAX_MEMBERSHIPS);
     }
 }

@@ -107,7 +107,7 @@ impl Default for Limits {
 /// The extent of a fetch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Aim {
+pub struct FetchSpec {
     /// The maximum number of links between the start page and a fetched page.
     pub depth: u16,
     /// The URLs that links may lead to.
@@ -129,12 +129,12 @@ pub struct RecursiveRequest {
     /// The first page.
     pub url: String,
     /// The extent.
-    pub aim: Aim,
+    pub aim: FetchSpec,
 }
 
 /// The error in a form or in the arguments of a command URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadAim {
+pub enum BadSpec {
     /// The URL is missing.
     #[error("it does not say which page (\"url\")")]
     NoUrl,
@@ -167,9 +167,9 @@ impl RecursiveRequest {
     ///
     /// # Errors
     ///
-    /// [`BadAim`] names the invalid value.
-    pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadAim> {
-        let mut aim = Aim { scope: Scope::Any, ..Aim::default() };
+    /// [`BadSpec`] names the invalid value.
+    pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadSpec> {
+        let mut aim = FetchSpec { scope: Scope::Any, ..FetchSpec::default() };
         let (mut url, mut method, mut as_configured) = (None, None, false);
         for (name, value) in pairs {
             match name {
@@ -192,7 +192,7 @@ impl RecursiveRequest {
                     Some(class) => {
                         aim.parts.insert(class, is_yes(value));
                     }
-                    None => return Err(BadAim::Unknown(name.to_owned())),
+                    None => return Err(BadSpec::Unknown(name.to_owned())),
                 },
             }
         }
@@ -207,7 +207,7 @@ impl RecursiveRequest {
             aim.parts.clear();
         }
         aim.scope = method.unwrap_or(aim.scope);
-        Ok(Self { url: url.ok_or(BadAim::NoUrl)?, aim })
+        Ok(Self { url: url.ok_or(BadSpec::NoUrl)?, aim })
     }
 
     /// The equivalent arguments of `/refresh-recurse/?`.
@@ -263,13 +263,13 @@ fn is_yes(value: &str) -> bool {
     matches!(value, "Y" | "y" | "yes" | "on" | "true" | "1")
 }
 
-fn depth(value: &str) -> Result<u16, BadAim> {
+fn depth(value: &str) -> Result<u16, BadSpec> {
     let depth = value.parse().ok().filter(|depth| *depth <= MAX_DEPTH);
-    depth.ok_or_else(|| BadAim::Depth(value.to_owned()))
+    depth.ok_or_else(|| BadSpec::Depth(value.to_owned()))
 }
 
-fn number(name: &str, value: &str) -> Result<u64, BadAim> {
-    let bad = || BadAim::Limit { name: name.to_owned(), value: value.to_owned() };
+fn number(name: &str, value: &str) -> Result<u64, BadSpec> {
+    let bad = || BadSpec::Limit { name: name.to_owned(), value: value.to_owned() };
     value.parse().ok().filter(|number| *number > 0).ok_or_else(bad)
 }
 
@@ -277,7 +277,7 @@ fn number(name: &str, value: &str) -> Result<u64, BadAim> {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(&'static str, &'static str)]) -> Result<RecursiveRequest, BadAim> {
+    fn read(pairs: &[(&'static str, &'static str)]) -> Result<RecursiveRequest, BadSpec> {
         RecursiveRequest::read(pairs.iter().copied())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Version};
-use wwwoffle_spool::Body as KeptBody;
+use wwwoffle_spool::Body as StoredBody;
 
 use super::amend::Foreign;
 use super::ask::ProxyRequest;
@@ -14,11 +14,10 @@ use super::conditional::{self, Conditions};
 use super::status::CacheStatus;
 use super::verdict::exchange;
 use super::{ranges, recode};
-use crate::base::clock;
 use crate::base::mode::Mode;
-use crate::base::owner;
+use crate::base::{clock, owner};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{Kept, timestamp};
+use crate::storage::store::{StoredCopy, timestamp};
 use wwwoffle_http::caching::control::ResponseControl;
 use wwwoffle_http::caching::freshness::set_age;
 use wwwoffle_http::caching::reuse::{Reuse, withheld_fields};
@@ -29,7 +28,7 @@ use wwwoffle_http::head;
 pub(super) fn serve(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.head.fields);
@@ -40,7 +39,7 @@ pub(super) fn serve(
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:
 /// such a copy is equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
-fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
+fn replays_cookies(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
     let is_fresh = ask.copy.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
     let is_own = kept.entry.place().owner().is_some();
     ask.start.mode == Mode::Online && is_own && is_fresh
@@ -49,14 +48,14 @@ fn replays_cookies(ask: &ProxyRequest, kept: &Kept) -> bool {
 /// The fields of a stored copy that was not revalidated. Offline the copy is shown as it was
 /// stored, so all fields are sent, except cookies. The browser may have newer cookies, and old ones
 /// could log the person out. The cookies of a shared copy belong to its first client.
-pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
+pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);
     fields
 }
 
 /// The fields of a stored copy that may be sent without revalidation.
-fn sent(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
+fn sent(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.start.mode.may_dial() {
         for name in
@@ -72,7 +71,7 @@ fn sent(ask: &ProxyRequest, kept: &Kept) -> HeaderMap {
 pub(super) fn answer(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     fields: HeaderMap,
     conditions: &Conditions,
     status: CacheStatus,
@@ -85,7 +84,7 @@ pub(super) fn answer(
 fn unmarked(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<Kept>,
+    kept: &Arc<StoredCopy>,
     mut fields: HeaderMap,
     conditions: &Conditions,
 ) -> Response<Body> {
@@ -125,7 +124,7 @@ fn unmarked(
     if ask.head.method == Method::HEAD && !delivery.is_decoded() {
         return without_body(kept.status, fields);
     }
-    if let KeptBody::Whole(whole) = kept.entry.body()
+    if let StoredBody::Whole(whole) = kept.entry.body()
         && !delivery.is_decoded()
         && trailers.is_none()
     {
@@ -139,7 +138,7 @@ fn unmarked(
     response
 }
 
-fn trailers(ask: &ProxyRequest, kept: &Kept) -> Option<HeaderMap> {
+fn trailers(ask: &ProxyRequest, kept: &StoredCopy) -> Option<HeaderMap> {
     let lines = kept.entry.trailers().filter(|_| ask.head.trailers)?;
     head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
 }
