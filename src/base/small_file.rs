@@ -127,19 +127,6 @@ pub fn is_program(path: &Path) -> bool {
         && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
-/// Whether the system can run the file without a shell: it is ELF, or its first line names an
-/// interpreter. Some ways to start a program pass any other file to `/bin/sh`.
-#[must_use]
-pub fn runs_without_shell(path: &Path) -> bool {
-    let begin = path.canonicalize().and_then(|path| read_at_most(&path, 4));
-    begin.is_ok_and(|begin| {
-        begin.is_some_and(|begin| begin == b"\x7fELF" || begin.starts_with(b"#!"))
-    })
-}
-
-/// The reason why a program that may [need a shell](runs_without_shell) is not run.
-pub const NEEDS_SHELL: &str = "it is neither an ELF file nor a script that begins with `#!`";
-
 /// The reason why a program that [lies in](is_inside) the spool is not run.
 pub const IN_SPOOL: &str = "it lies in the spool, whose files come from other sites";
 
@@ -172,29 +159,6 @@ pub fn names(directory: &Path) -> Vec<String> {
 mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
-
-    #[test]
-    fn a_program_without_its_interpreter_would_need_a_shell() {
-        let root = tempfile::tempdir().unwrap();
-        for (name, bytes, want) in [
-            ("elf", &b"\x7fELF\x02rest"[..], true),
-            ("script", b"#!/bin/sh\nid\n", true),
-            ("lines", b"id > file\n", false),
-            ("short", b"#", false),
-            ("empty", b"", false),
-        ] {
-            let path = root.path().join(name);
-            write(&path, bytes, Readers::Owner).unwrap();
-            let link = root.path().join(format!("{name}-link"));
-            symlink(&path, &link).unwrap();
-            assert_eq!(
-                (runs_without_shell(&path), runs_without_shell(&link)),
-                (want, want),
-                "{name}"
-            );
-        }
-        assert!(!runs_without_shell(&root.path().join("none")));
-    }
 
     #[test]
     fn a_file_is_written_whole_for_whom_it_is_meant() {

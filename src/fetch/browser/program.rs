@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use tokio::process::Command;
 
-use crate::base::small_file::{NEEDS_SHELL, is_program, read_at_most, runs_without_shell};
+use crate::base::small_file::{is_program, read_at_most};
 
 /// The longest first line of a script that Linux reads, in bytes.
 const MAX_LINE: u64 = 255;
@@ -29,6 +29,9 @@ const MAX_SCRIPTS: usize = 5;
 /// The smallest number of the descriptor through which a program is open. Smaller numbers are left
 /// to the descriptors that the program gets.
 const LEAST_DESCRIPTOR: i32 = 10;
+
+/// The reason why a program that may need a shell is not run.
+const NEEDS_SHELL: &str = "it is neither an ELF file nor a script that begins with `#!`";
 
 /// An open program.
 #[derive(Debug)]
@@ -53,15 +56,17 @@ impl BrowserProgram {
             if !is_program(&path) {
                 return Err(refuse("is not an executable file"));
             }
-            if !runs_without_shell(&path) {
-                return Err(refuse(&format!("is not run: {NEEDS_SHELL}")));
-            }
-            let begin = read_at_most(&path.canonicalize()?, MAX_LINE)?.unwrap_or_default();
-            let Some(line) = begin.strip_prefix(b"#!") else {
+            let begin = path.canonicalize().and_then(|path| read_at_most(&path, MAX_LINE));
+            let begin = begin.ok().flatten().unwrap_or_default();
+            if begin.starts_with(b"\x7fELF") {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
                 let opened = rustix::fs::open(&path, flags, Mode::empty())?;
                 let file = rustix::io::fcntl_dupfd_cloexec(opened, LEAST_DESCRIPTOR)?;
                 return Ok(Self { file, path, arguments });
+            }
+            // Some ways to start a program would pass it to `/bin/sh`.
+            let Some(line) = begin.strip_prefix(b"#!") else {
+                return Err(refuse(&format!("is not run: {NEEDS_SHELL}")));
             };
             let (interpreter, argument) =
                 interpreter(line).ok_or_else(|| refuse("names no interpreter"))?;
@@ -95,7 +100,7 @@ fn interpreter(begin: &[u8]) -> Option<(PathBuf, Option<OsString>)> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::process::Output;
 
     use command_fds::CommandFdExt;
@@ -115,6 +120,28 @@ mod tests {
         write(path, bytes, Readers::Owner).unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         path.to_owned()
+    }
+
+    #[test]
+    fn a_program_without_its_interpreter_would_need_a_shell() {
+        let root = tempfile::tempdir().unwrap();
+        for (name, bytes, want) in [
+            ("elf", &b"\x7fELF\x02rest"[..], true),
+            ("script", b"#!/bin/sh\nid\n", true),
+            ("lines", b"id > file\n", false),
+            ("short", b"#", false),
+            ("empty", b"", false),
+        ] {
+            let path = executable(&root.path().join(name), bytes);
+            let link = root.path().join(format!("{name}-link"));
+            symlink(&path, &link).unwrap();
+            for path in [path, link] {
+                let opened = BrowserProgram::open(&path).map_err(|error| error.to_string());
+                let refused = opened.as_ref().is_err_and(|error| error.ends_with(NEEDS_SHELL));
+                assert_eq!((opened.is_ok(), refused), (want, !want), "{name}");
+            }
+        }
+        assert!(BrowserProgram::open(&root.path().join("none")).is_err());
     }
 
     #[tokio::test]
