@@ -56,6 +56,7 @@ pub mod ranges;
 mod receive;
 pub(crate) mod recode;
 pub mod rehearsal;
+mod reload;
 pub mod repeat;
 pub mod reply;
 pub mod rules;

@@ -1,14 +1,14 @@
 //! The request as the proxy handles it: its owner, its intent, and its form for the origin.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderValue,
-    RANGE, TE, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, RANGE,
+    TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Request, Version};
@@ -23,6 +23,7 @@ use super::gateway::GatewayMark;
 use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::modify::Modification;
+use super::reload;
 use super::rules::{self, Asker, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
 use super::{censor, conditional, memento, websocket};
@@ -161,7 +162,7 @@ impl ProxyRequest {
         let bare = resource.url.without_credentials();
         let ruling = determine_ruling(&config, &bare, &Asker::of(&fields, &context.base.local));
         let parts = UrlParts::of(&bare);
-        let (control, overruled) = control(&config, mode, &parts, &fields);
+        let (control, overruled) = reload::control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
         let places =
@@ -389,67 +390,6 @@ fn coding_terms(
     codings
 }
 
-/// The forms of a reload that are honoured.
-#[derive(Clone, Copy)]
-struct HonouredReloads {
-    pragma: bool,
-    no_cache: bool,
-    age_zero: bool,
-}
-
-fn honoured_reloads(config: &Config, mode: Mode, url: &UrlParts<'_>) -> HonouredReloads {
-    if mode.may_dial() {
-        let options = &config.online_options;
-        HonouredReloads {
-            pragma: *options.pragma_no_cache.of(url),
-            no_cache: *options.cache_control_no_cache.of(url),
-            age_zero: *options.cache_control_max_age_0.of(url),
-        }
-    } else {
-        let options = &config.offline_options;
-        HonouredReloads {
-            pragma: *options.pragma_no_cache.of(url),
-            no_cache: *options.cache_control_no_cache.of(url),
-            age_zero: *options.cache_control_max_age_0.of(url),
-        }
-    }
-}
-
-/// The client's cache directives, as far as they are honoured. Also the option that overrules them,
-/// if it changes whether the request is a reload.
-fn control(
-    config: &Config,
-    mode: Mode,
-    url: &UrlParts<'_>,
-    fields: &HeaderMap,
-) -> (RequestControl, Option<&'static str>) {
-    let heeded = honoured_reloads(config, mode, url);
-    let mut control = RequestControl::of(fields);
-    let was_reload = control.is_reload();
-    let mut overruled = None;
-    if control.no_cache && !heeded.no_cache {
-        (control.no_cache, overruled) = (false, Some("cache-control-no-cache"));
-    }
-    if control.pragma && !heeded.pragma {
-        (control.pragma, overruled) = (false, Some("pragma-no-cache"));
-    }
-    if control.max_age == Some(Duration::ZERO) && !heeded.age_zero {
-        (control.max_age, overruled) = (None, Some("cache-control-max-age-0"));
-    }
-    if forced(config, mode, url, fields) && !control.is_reload() {
-        (control.no_cache, overruled) = (true, Some("cookies-force-refresh"));
-    }
-    let is_same = was_reload == control.is_reload();
-    (control, overruled.filter(|_| !is_same))
-}
-
-/// Whether a cookie of the request forces revalidation.
-fn forced(config: &Config, mode: Mode, url: &UrlParts<'_>, fields: &HeaderMap) -> bool {
-    mode.may_dial()
-        && fields.contains_key(COOKIE)
-        && *config.online_options.cookies_force_refresh.of(url)
-}
-
 /// Whether requests for `url` are queued while offline, and whether only after confirmation.
 fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     let options = &config.offline_options;
@@ -465,56 +405,4 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 fn digest(body: &[u8]) -> [u8; 32] {
     use sha2::Digest;
     sha2::Sha256::digest(body).into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use wwwoffle_url::LocalHost;
-
-    #[test]
-    fn a_reload_is_heeded_as_the_options_say() {
-        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
-        let parts = UrlParts::of(&url);
-        for (options, name, value, want) in [
-            ("", "cache-control", "no-cache", (true, None)),
-            ("", "cache-control", "Max-Age = 0", (true, None)),
-            ("", "cache-control", "max-age=60", (false, None)),
-            ("", "pragma", "no-cache", (true, None)),
-            ("", "cookie", "a=b", (false, None)),
-            (
-                "cache-control-no-cache = false",
-                "cache-control",
-                "no-cache",
-                (false, Some("cache-control-no-cache")),
-            ),
-            (
-                "cache-control-no-cache = false",
-                "cache-control",
-                "no-cache, max-age=0",
-                (true, None),
-            ),
-            (
-                "cache-control-max-age-0 = false",
-                "cache-control",
-                "max-age=0",
-                (false, Some("cache-control-max-age-0")),
-            ),
-            ("cache-control-max-age-0 = false", "cache-control", "max-age=1", (false, None)),
-            ("pragma-no-cache = false", "pragma", "no-cache", (false, Some("pragma-no-cache"))),
-            (
-                "cookies-force-refresh = true",
-                "cookie",
-                "a=b",
-                (true, Some("cookies-force-refresh")),
-            ),
-        ] {
-            let text = format!("[online-options]\n{options}\n");
-            let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
-            let fields: HeaderMap =
-                [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
-            let (control, overruled) = control(&config, Mode::Online, &parts, &fields);
-            assert_eq!((control.is_reload(), overruled), want, "{options} {name}: {value}");
-        }
-    }
 }
