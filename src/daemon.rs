@@ -111,7 +111,7 @@ impl Daemon {
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
         let DaemonParts { live, store, authority, mode, listening, templates } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
-        let base = Arc::new(base(live, mode, listening, &store)?);
+        let base = Arc::new(build_base_context(live, mode, listening, &store)?);
         let statistics = Arc::<Statistics>::default();
         let net = Arc::new(net(&base, &statistics)?);
         let index_pages = Arc::new(Pages { local: base.local.clone() });
@@ -232,7 +232,7 @@ impl Daemon {
     }
 }
 
-fn base(
+fn build_base_context(
     live: Live,
     mode: ModeSetting,
     listening: Vec<SocketAddr>,

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_navigation_marks_where_one_is() {
+    fn the_navigation_marks_the_current_page() {
         for (path, want) in [
             ("/", Some("href=\"http://localhost:8080/\" aria-current=\"page\"")),
             ("/queue/", Some("/queue/\" aria-current=\"page\"")),

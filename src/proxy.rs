@@ -80,7 +80,7 @@ use hyper::header::{ALT_SVC, PROXY_AUTHORIZATION};
 use hyper::{Request, Response, StatusCode};
 use tracing::debug;
 
-use self::act::act;
+use self::act::execute_decision;
 use self::ask::ProxyRequest;
 use self::audience::Audience;
 use self::body::Body;
@@ -235,7 +235,7 @@ async fn answer_resource(
             break 'response question;
         }
         let finish = ResponseFinish::of(context, &mut request, &plan);
-        let response = act(context, client, request, plan, rest).await;
+        let response = execute_decision(context, client, request, plan, rest).await;
         finish.apply(context, response).await
     };
     record.complete(context, &mut response);

@@ -34,7 +34,7 @@ pub struct ServerCertificates {
     pub leaves: Leaves,
     /// The clients that rejected our certificates.
     pub rejections: Rejections,
-    told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 impl ServerCertificates {
@@ -50,7 +50,7 @@ impl ServerCertificates {
             authority,
             leaves,
             rejections: Rejections::default(),
-            told: AtomicBool::new(false),
+            is_reported: AtomicBool::new(false),
         })
     }
 
@@ -58,7 +58,7 @@ impl ServerCertificates {
     /// since the start. The cause may be a wrong clock, or the authority has expired since the
     /// start.
     pub fn is_news(&self, error: &BadAuthority) -> bool {
-        matches!(error, BadAuthority::NotNow) && !self.told.swap(true, Ordering::Relaxed)
+        matches!(error, BadAuthority::NotNow) && !self.is_reported.swap(true, Ordering::Relaxed)
     }
 }
 

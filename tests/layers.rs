@@ -257,7 +257,7 @@ fn figures() -> BTreeMap<&'static str, usize> {
 }
 
 #[test]
-fn rooms_import_only_rooms_below_them() {
+fn modules_import_only_modules_below_them() {
     let rooms = rooms(&architecture());
     assert!(rooms.len() > 5, "docs/architecture.md has no table of rooms: {rooms:?}");
     let imports = imports(&rooms, &sources("src"));
@@ -267,7 +267,7 @@ fn rooms_import_only_rooms_below_them() {
 }
 
 #[test]
-fn figures_keep_to_their_bounds() {
+fn dependency_metrics_stay_within_their_bounds() {
     let measured = figures();
     let rows = table(&architecture(), "figure");
     assert_eq!(rows.len(), measured.len(), "docs/architecture.md lists all metrics");
@@ -285,7 +285,7 @@ fn figures_keep_to_their_bounds() {
 }
 
 #[test]
-fn an_upward_import_is_found_however_it_is_written() {
+fn an_upward_import_is_found_in_every_form() {
     let rooms = ["top", "middle", "bottom"].map(str::to_owned);
     for (code, want) in [
         ("use crate::top::Thing;", 1),

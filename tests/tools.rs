@@ -32,7 +32,7 @@ fn the_origin_serves_its_site_in_every_framing() {
 }
 
 #[test]
-fn the_origin_answers_conditions_trailers_and_hints() {
+fn the_test_origin_supports_conditions_trailers_and_hints() {
     let origin = Origin::start();
     let mut client = Client::connect(origin.addr);
     let tag = "If-None-Match: \"tag-1\"\r\n";
@@ -63,7 +63,7 @@ fn a_big_file_is_checked_to_its_last_byte() {
 }
 
 #[test]
-fn every_fault_is_seen_as_one() {
+fn every_fault_is_seen_by_the_client() {
     let origin = Origin::start();
     for fault in ALL.into_iter().filter(|fault| !fault.misleads()) {
         origin.on("/fault", move |exchange| fault.act(exchange));

@@ -163,12 +163,12 @@ impl ConfigFault {
     #[must_use]
     pub fn all(faults: &Faults) -> Vec<Self> {
         let faults = faults.as_slice().iter();
-        let told = faults.map(|fault| Self {
+        let errors = faults.map(|fault| Self {
             file: fault.file().display().to_string(),
             line: fault.line(),
             error: fault.to_string(),
         });
-        told.collect()
+        errors.collect()
     }
 }
 

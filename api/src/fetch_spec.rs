@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_come_back() {
+    fn arguments_round_trip() {
         for pairs in [
             &[("url", "http://h.example/a?b=c&d"), ("depth", "5"), ("limit", "http://h.example/a")]
                 [..],
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said() {
+    fn unreadable_arguments_are_refused() {
         let url = ("url", "http://h.example/");
         for (pairs, want) in [
             (vec![("depth", "1")], "it does not say which page (\"url\")"),

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_shapes_are_as_scripts_know_them() {
+    fn the_json_shapes_are_stable() {
         let text = r#"{"priority":"first","urls":["http://a/"]}"#;
         let urls = vec!["http://a/".to_owned()];
         let request = PriorityRequest { priority: Priority::First, keys: Vec::new(), urls };

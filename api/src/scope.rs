@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_has_what_the_table_says() {
+    fn a_scope_matches_as_the_table_says() {
         let mut wrong = Vec::new();
         for (scope, start, other, want) in [
             ("any", "http://a.example/", "ftp://b.example/", true),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_no_scope() {
+    fn unknown_words_are_not_a_scope() {
         for text in ["", "hosts", "example.org"] {
             assert!(matches!(Scope::parse(text), Err(NotAScope::Unknown(_))), "{text}");
         }

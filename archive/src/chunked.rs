@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_joined_and_what_has_none_is_left_alone() {
+    fn chunked_bodies_are_joined_and_others_are_unchanged() {
         for (body, want) in [
             ("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n", "abcde"),
             ("3;x=y\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n", "abc"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_chunked_to_its_end_is_refused() {
+    fn an_incomplete_chunked_body_is_refused() {
         for body in [
             "3\r\nab",
             "3\r\nabc",

@@ -235,9 +235,9 @@ impl Source for Classic {
                 break name;
             }
             let Some((kind, path)) = self.directories.pop_front() else { return Ok(None) };
-            let told = self.enter(kind, path)?;
-            if told.is_some() {
-                return Ok(told);
+            let item = self.enter(kind, path)?;
+            if item.is_some() {
+                return Ok(item);
             }
         };
         let path = self.now.1.join(&name);
@@ -278,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_known() {
+    fn file_names_of_2_9_are_recognized() {
         let hash = make_hash(b"http://www.example.org/");
         assert_eq!(hash_of(&format!("D{hash}"), 'D'), Some(hash.as_str()));
         assert_eq!(hash_of(&format!("D{hash}~"), 'D'), Some(hash.as_str()));

@@ -66,7 +66,7 @@ pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archi
     let found = found.ok_or_else(|| Error::unknown(path, "it is neither a file nor a folder"))?;
     let identity = Some(identity(&found).map_err(|error| inside(path, error))?);
     let file = &found.reader;
-    let kind = kind(file).map_err(|error| inside(path, error))?;
+    let kind = read_kind(file).map_err(|error| inside(path, error))?;
     let source: Box<dyn Source> = match kind {
         Some(ArchiveKind::Wacz) => Box::new(Wacz::open(file, path, local)?),
         Some(ArchiveKind::Har) => {
@@ -103,7 +103,7 @@ fn inside(path: &Path, error: io::Error) -> Error {
 
 /// Determines the kind of a file from its beginning, decompressed if necessary. `None` if the kind
 /// is unknown.
-fn kind(file: &FileReader) -> io::Result<Option<ArchiveKind>> {
+fn read_kind(file: &FileReader) -> io::Result<Option<ArchiveKind>> {
     let begin = file.part(0, 4).small(4)?.unwrap_or_default();
     if begin == b"PK\x03\x04" {
         return Ok(Some(ArchiveKind::Wacz));

@@ -125,8 +125,8 @@ pub fn to_wacz(
     for_each_entry((reader, options.versions), places, &mut exported, &mut |entry| {
         warc.add(entry, titles).map_err(fail)
     })?;
-    let told = warc.finish().map_err(fail)?;
-    wacz.finish(told, options).map_err(fail)?.finish().map_err(fail)?;
+    let index_data = warc.finish().map_err(fail)?;
+    wacz.finish(index_data, options).map_err(fail)?.finish().map_err(fail)?;
     Ok(exported)
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn for_each_entry(
     exported: &mut ExportReport,
     take: &mut dyn FnMut(&Entry) -> Result<()>,
 ) -> Result<()> {
-    let mut told = |found: Option<Entry>| -> Result<()> {
+    let mut export_found = |found: Option<Entry>| -> Result<()> {
         match found.filter(is_sound) {
             Some(entry) => {
                 take(&entry)?;
@@ -152,10 +152,10 @@ pub(crate) fn for_each_entry(
     for place in places {
         let place = place?;
         let found = reader.entries(&place)?.found;
-        told(found.into_iter().find(|entry| *entry.place() == place))?;
+        export_found(found.into_iter().find(|entry| *entry.place() == place))?;
         let older = if versions { reader.versions(&place)? } else { Vec::new() };
         for version in older {
-            told(reader.version(&place, version.stored)?.found())?;
+            export_found(reader.version(&place, version.stored)?.found())?;
         }
     }
     Ok(())

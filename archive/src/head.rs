@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_leniently_is_written_strictly() {
+    fn a_lenient_response_head_is_written_strictly() {
         for (given, want) in [
             ("HTTP/1.0 200 OK\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\r\nA: b\r\n\r\n"),
             ("HTTP/2 200\r\na:  b \r\n\r\n", "HTTP/1.1 200 \r\na: b\r\n\r\n"),
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_kept_without_its_secrets() {
+    fn a_request_is_stored_without_its_secrets() {
         let head = b"GET /a HTTP/1.1\r\nHost: h\r\nCookie: a=b\r\nAuthorization: x\r\n\r\n";
         let head = RequestHead::parse(head).unwrap();
         assert!(head.is_private());
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_left_out_with_what_is_folded_behind_them() {
+    fn cookies_are_removed_with_their_folded_lines() {
         let head = b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nSET-COOKIE : d=e;\r\n\tPath=/\r\nF: g\r\n\
             Set-Cookie2: h\r\n\r\n";
         let want = b"HTTP/1.1 200 OK\r\nA: b\r\n c\r\nF: g\r\n\r\n";
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_tells_whose_it_is() {
+    fn a_response_determines_its_owner() {
         for (fields, want) in [
             ("", false),
             ("Cache-Control: public, max-age=5\r\n", false),
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_without_an_end_is_not_read_for_ever() {
+    fn an_endless_head_is_refused() {
         let endless = vec![b'a'; 1 << 20];
         assert!(read(&mut endless.as_slice()).unwrap_err().to_string().contains("64 KiB"));
         assert!(

@@ -81,30 +81,37 @@ impl Httrack {
         member: &Member,
     ) -> Result<ArchivedExchange<'static>, ReadFault> {
         let (content, extra) = directory.content(member).map_err(classify_error)?;
-        let told = MemberFields::parse(&extra);
+        let member_fields = MemberFields::parse(&extra);
         let url = url(&member.name, &self.local).map_err(ReadFault::Archive)?;
-        let status = told.get("X-StatusCode").and_then(|text| text.parse().ok()).unwrap_or(200);
-        let mut head = ResponseHead::synthetic(status, told.get("X-StatusMessage").unwrap_or("OK"));
+        let status =
+            member_fields.get("X-StatusCode").and_then(|text| text.parse().ok()).unwrap_or(200);
+        let mut head =
+            ResponseHead::synthetic(status, member_fields.get("X-StatusMessage").unwrap_or("OK"));
         for name in ["Content-Type", "Last-Modified", "Etag", "Location", "Content-Disposition"] {
-            if let Some(value) = told.get(name) {
+            if let Some(value) = member_fields.get(name) {
                 head.fields.push(name, value.as_bytes()).map_err(ReadFault::Archive)?;
             }
         }
-        if let (Some(kind), Some(charset)) = (told.get("Content-Type"), told.get("X-Charset"))
+        if let (Some(kind), Some(charset)) =
+            (member_fields.get("Content-Type"), member_fields.get("X-Charset"))
             && kind.starts_with("text/")
             && !kind.contains(';')
         {
             head.fields.set("Content-Type", &format!("{kind}; charset={charset}"));
         }
-        let is_here = told.get("X-In-Cache") != Some("0") && (member.size > 0 || status != 200);
+        let is_here =
+            member_fields.get("X-In-Cache") != Some("0") && (member.size > 0 || status != 200);
         let body = if is_here {
             head.fields.set("Content-Length", &member.size.to_string());
             ArchivedBody::Here(Box::new(content))
         } else {
-            let saved = told.get("X-Save").unwrap_or_default();
+            let saved = member_fields.get("X-Save").unwrap_or_default();
             let found = self.saved(saved)?;
             head.fields.set("Content-Length", &found.reader.len().to_string());
-            if told.get("X-Size").is_some_and(|size| size != found.reader.len().to_string()) {
+            if member_fields
+                .get("X-Size")
+                .is_some_and(|size| size != found.reader.len().to_string())
+            {
                 return Err(refuse("its saved file has a different length"));
             }
             ArchivedBody::Here(Box::new(found.unchanged()))

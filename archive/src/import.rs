@@ -162,7 +162,7 @@ pub fn import(
     let ended = loop {
         let Some(item) = archive.source.next()? else { break Ok(()) };
         let item_name = item.name;
-        import.take(&item_name, item.what)?;
+        import.import_item(&item_name, item.what)?;
         items += 1;
         let is_stopped = watch(&import.report) == ImportControl::Stop;
         let is_time = items - marked.0 >= MARK_ITEMS
@@ -203,7 +203,7 @@ fn write_mark(spool: &Spool, key: Key, mark: &Checkpoint) -> Result<()> {
 }
 
 impl Import<'_> {
-    fn take(&mut self, name: &str, what: ItemContent<'_>) -> Result<()> {
+    fn import_item(&mut self, name: &str, what: ItemContent<'_>) -> Result<()> {
         let refused = match what {
             ItemContent::Exchange(exchange) => self.store_response(*exchange)?,
             ItemContent::QueuedRequest(waiting) => self.queue(*waiting)?,

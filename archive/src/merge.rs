@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_wins_and_nothing_good_gives_way_to_an_error() {
+    fn the_newest_response_wins_and_errors_replace_nothing() {
         let at = |second| Timestamp::from_second(second).unwrap();
         for (new, kept, replace, want) in [
             ((200, 5), None, false, MergeVerdict::Newest),

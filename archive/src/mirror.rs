@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_the_url_that_wget_got_it_from() {
+    fn a_file_has_the_url_that_wget_fetched() {
         for (path, want) in [
             ("a.example/index.html", "https://a.example/"),
             ("a.example/b/index.html?c=d", "https://a.example/b/?c=d"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_told_from_other_folders() {
+    fn host_folders_are_distinguished_from_others() {
         for host in ["a.example", "a.example:80", "127.0.0.1+8080", "localhost", "[::1]"] {
             assert!(is_host(host), "{host}");
         }

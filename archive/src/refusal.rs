@@ -87,17 +87,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_that_fails_is_no_refusal() {
+    fn a_disk_error_is_not_a_refusal() {
         let disk = io::Error::other(DiskFailed(io::Error::from_raw_os_error(5)));
         assert!(
             matches!(classify_error(disk), ReadFault::Disk(error) if error.raw_os_error() == Some(5))
         );
-        let told = |error| match classify_error(error) {
+        let reason_of = |error| match classify_error(error) {
             ReadFault::Archive(reason) => reason.to_string(),
             ReadFault::Disk(error) => panic!("{error}"),
         };
-        assert_eq!(told(Reason::from("is none").into()), "is none");
-        assert!(told(io::ErrorKind::UnexpectedEof.into()).contains("ends in the middle"));
-        assert!(told(io::Error::other("corrupt")).contains("corrupt"));
+        assert_eq!(reason_of(Reason::from("is none").into()), "is none");
+        assert!(reason_of(io::ErrorKind::UnexpectedEof.into()).contains("ends in the middle"));
+        assert!(reason_of(io::Error::other("corrupt")).contains("corrupt"));
     }
 }

@@ -89,8 +89,8 @@ impl Wacz {
     }
 
     fn verify(&self, member: &Member) -> std::io::Result<FileReader> {
-        let told = self.digests.get(&member.name);
-        let digest = told.map_or(Ok(None), |text| Digest::parse(text))?;
+        let declared = self.digests.get(&member.name);
+        let digest = declared.map_or(Ok(None), |text| Digest::parse(text))?;
         let (mut content, _) = self.directory.content(member)?;
         let mut hasher = digest.as_ref().map(|digest| digest.algorithm.hasher());
         let mut piece = vec![0; PIECE];

@@ -124,7 +124,7 @@ impl Warc {
     }
 
     fn record(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
-        match header.kind() {
+        match header.record_type() {
             "response" => self.response(header),
             "resource" => self.resource(header),
             "revisit" => self.revisit(header),
@@ -180,8 +180,8 @@ impl Warc {
         let by_id = header.get("WARC-Refers-To").and_then(|id| self.referred.get(&of_id(id)));
         let by_digest = digest.and_then(|digest| self.referred.get(&of_digest(digest)));
         let is_known = by_id.or(by_digest).is_some();
-        let told = header.get("WARC-Refers-To-Target-URI").map(record::bare);
-        let names = [by_id.map(String::as_str), told, by_digest.map(String::as_str)];
+        let target = header.get("WARC-Refers-To-Target-URI").map(record::bare);
+        let names = [by_id.map(String::as_str), target, by_digest.map(String::as_str)];
         let own = about.url.to_string();
         let mut urls: Vec<CanonicalUrl> = Vec::new();
         for name in names.into_iter().flatten().chain([own.as_str()]) {
@@ -247,7 +247,7 @@ impl Source for Warc {
             }
         };
         let name = match header.target() {
-            "" => header.kind().to_owned(),
+            "" => header.record_type().to_owned(),
             target => target.to_owned(),
         };
         match self.record(&header) {

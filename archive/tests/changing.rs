@@ -48,7 +48,7 @@ fn is_refused(report: &ImportReport, why: &str) {
 }
 
 #[test]
-fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
+fn a_changing_mirror_file_is_reported_and_not_stored() {
     type Change = fn(&Path);
     let changes: [(Change, &str); 4] = [
         (|path| shorten(path, 1_000), "was truncated"),
@@ -75,7 +75,7 @@ fn a_file_of_a_mirror_that_changes_is_told_and_not_kept() {
 }
 
 #[test]
-fn a_file_that_httrack_saved_and_that_changes_is_told_and_not_kept() {
+fn a_changing_httrack_file_is_reported_and_not_stored() {
     let bench = Bench::new();
     let told = |saved: &str| {
         format!(
@@ -97,7 +97,7 @@ fn a_file_that_httrack_saved_and_that_changes_is_told_and_not_kept() {
 }
 
 #[test]
-fn an_archive_that_becomes_shorter_is_told() {
+fn a_shrinking_archive_is_reported() {
     let pages: Vec<u8> = ["first", "second"]
         .iter()
         .flat_map(|name| {

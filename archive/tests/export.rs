@@ -40,7 +40,7 @@ fn places(places: &[Place]) -> impl Iterator<Item = wwwoffle_spool::Result<Place
 
 /// The origin marks a response as `public` although it sets a session cookie.
 #[test]
-fn a_cookie_of_an_answer_that_is_everyones_stays_at_home() {
+fn the_cookie_of_a_public_response_is_not_exported() {
     let bench = Bench::new();
     let (everyones, own) =
         (place("http://a.example/"), place("http://a.example/own").owned_by("local"));
@@ -77,7 +77,7 @@ fn parts(bench: &Bench) -> usize {
 }
 
 #[test]
-fn a_page_that_cannot_be_decoded_is_in_the_folder_as_it_is_kept() {
+fn an_undecodable_page_is_exported_as_stored() {
     let bench = Bench::new();
     let all = ["http://a.example/a", "http://a.example/b", "http://a.example/c"].map(place);
     for one in &all {
@@ -99,7 +99,7 @@ fn a_page_that_cannot_be_decoded_is_in_the_folder_as_it_is_kept() {
 }
 
 #[test]
-fn a_folder_counts_what_it_has_and_one_that_fails_leaves_nothing() {
+fn a_failed_folder_export_leaves_no_files() {
     let bench = Bench::new();
     let (page, gone) = (place("http://a.example/deep/page"), place("http://a.example/gone"));
     keep(&bench, &page, "", b"hello");

@@ -40,7 +40,7 @@ fn wacz(archive: &[u8], digest: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_wacz_is_taken_if_its_digests_agree() {
+fn a_wacz_is_imported_if_its_digests_match() {
     let archive = gzip(&response("http://a.example/", DATE, &page("hello")));
     let bench = Bench::new();
     let good = bench.write("a.wacz", &wacz(&archive, &sha256(&archive)));
@@ -54,7 +54,7 @@ fn a_wacz_is_taken_if_its_digests_agree() {
 
 /// A damaged WARC file does not affect the others.
 #[test]
-fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
+fn a_refused_archive_in_a_wacz_does_not_affect_others() {
     let url = |number: usize| format!("http://a.example/{number}");
     let archives = [0, 1, 2].map(|number| gzip(&response(&url(number), DATE, &page("hello"))));
     let names = [0, 1, 2].map(|number| format!("archive/{number}.warc.gz"));
@@ -75,7 +75,7 @@ fn one_archive_of_a_wacz_that_is_refused_spoils_no_other() {
 }
 
 #[test]
-fn what_is_no_archive_in_a_wacz_spoils_no_other() {
+fn an_invalid_file_in_a_wacz_does_not_affect_others() {
     let good = gzip(&response("http://a.example/", DATE, &page("hello")));
     // Bad files: a dictionary of 4 GiB, an invalid dictionary, a file that is not an archive, and
     // an empty file.
@@ -160,7 +160,7 @@ fn entry(url: &str, content: &Value) -> Value {
 }
 
 #[test]
-fn a_har_is_taken_as_the_browser_decoded_it() {
+fn a_har_is_imported_as_decoded_by_the_browser() {
     let image: Vec<u8> = (0..=255).collect();
     let coded = json!({"size": 256, "mimeType": "image/png", "text": STANDARD.encode(&image), "encoding": "base64"});
     let cut = json!({"size": 300, "mimeType": "image/png", "text": STANDARD.encode(&image), "encoding": "base64"});
@@ -276,7 +276,7 @@ fn set_time(path: &Path, second: u64) {
 }
 
 #[test]
-fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
+fn a_spool_of_2_9_is_imported_with_queue_and_monitors() {
     let bench = Bench::new();
     let root = bench.path("old");
     for directory in ["outgoing", "lasttime", "monitor"] {
@@ -388,7 +388,7 @@ fn a_spool_of_2_9_is_taken_with_its_queue_and_what_is_monitored() {
 }
 
 #[test]
-fn a_spool_of_2_9_that_has_only_a_queue_or_monitors_is_known() {
+fn a_spool_of_2_9_with_only_a_queue_or_monitors_is_detected() {
     let url = "http://q.example/x";
     let mask = ["1".repeat(12), "1".repeat(31), "1".repeat(7), "1".repeat(24)].join("\n");
     for (directory, want) in [("outgoing", (1, 0)), ("monitor", (0, 1))] {
@@ -401,7 +401,7 @@ fn a_spool_of_2_9_that_has_only_a_queue_or_monitors_is_known() {
 }
 
 #[test]
-fn what_was_fetched_in_the_last_times_online_comes_last_and_in_order() {
+fn entries_of_the_last_sessions_are_imported_last_in_order() {
     let bench = Bench::new();
     let url = |name: &str| format!("http://a.example/{name}");
     let answer = b"HTTP/1.0 200 OK\r\n\r\nx";
@@ -425,7 +425,7 @@ fn what_was_fetched_in_the_last_times_online_comes_last_and_in_order() {
 }
 
 #[test]
-fn a_mirror_of_httrack_is_taken_by_its_cache() {
+fn an_httrack_mirror_is_imported_by_its_cache() {
     let told = |more: &str| {
         format!("X-In-Cache: 1\r\nX-StatusCode: 200\r\nX-StatusMessage: OK\r\nContent-Type: text/html\r\n{more}")
             .into_bytes()
@@ -462,7 +462,7 @@ fn a_mirror_of_httrack_is_taken_by_its_cache() {
 }
 
 #[test]
-fn a_mirror_of_httrack_of_old_is_taken_by_its_list() {
+fn an_old_httrack_mirror_is_imported_by_its_list() {
     let bench = Bench::new();
     let list = "date\tsize\tflags\tstatuscode\tstatus\tMIME\tEtag|Date\tURL\tlocalfile\t(from URL)\n\
         12:00:00\t4/4\t---M--\t200\tadded ('OK')\ttext/html\t\thttp://a.example/x?y=z\ta.example/x6a.html\t(from )\n\
@@ -475,7 +475,7 @@ fn a_mirror_of_httrack_of_old_is_taken_by_its_list() {
 }
 
 #[test]
-fn a_mirror_of_wget_is_taken_by_the_names_of_its_files() {
+fn a_wget_mirror_is_imported_by_its_file_names() {
     let bench = Bench::new();
     for (path, body) in [
         ("a.example/index.html", "home"),

@@ -33,7 +33,7 @@ fn answer_with(
 const OWN: &str = "Set-Cookie: a=b\r\n";
 
 #[test]
-fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
+fn an_older_personal_response_does_not_hide_a_public_one() {
     let bench = Bench::new();
     assert_eq!(answer(&bench, 5, "200 OK", "").kept, 1);
     let report = answer(&bench, 4, "200 OK", OWN);
@@ -51,7 +51,7 @@ fn an_older_answer_of_one_person_hides_none_that_everyone_has() {
 }
 
 #[test]
-fn a_newer_answer_that_everyone_has_takes_the_place_of_ones_own() {
+fn a_newer_public_response_replaces_a_personal_one() {
     let bench = Bench::new();
     assert_eq!(answer(&bench, 4, "200 OK", OWN).kept, 1);
     // An error, an older response or a dry run does not remove the personal response.

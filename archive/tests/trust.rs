@@ -11,7 +11,7 @@ const DATE: &str = "2024-05-01T10:00:00Z";
 
 /// An unreadable request may have had a cookie.
 #[test]
-fn an_answer_to_a_request_that_cannot_be_read_is_kept_for_one() {
+fn a_response_to_an_unreadable_request_is_personal() {
     let url = "http://a.example/";
     let long = format!("GET / HTTP/1.1\r\nCookie: {}\r\n\r\n", "a".repeat(70 << 10));
     for bad in ["get / HTTP/1.1\r\nCookie: a=b\r\n\r\n", "GET / HTTP/1.1\r\n", &long] {

@@ -21,7 +21,7 @@ fn reasons(report: &ImportReport) -> Vec<&str> {
 }
 
 #[test]
-fn an_answer_is_kept_with_its_request_whatever_the_file_is_compressed_with() {
+fn a_response_is_imported_with_its_request_from_any_compression() {
     let info = record("warcinfo", &[("WARC-Date", DATE)], b"software: x\r\n");
     let answer = response("http://a.example/", DATE, &page("<p>hello"));
     let asked = request("http://a.example/", DATE, GET);
@@ -50,7 +50,7 @@ fn an_answer_is_kept_with_its_request_whatever_the_file_is_compressed_with() {
 }
 
 #[test]
-fn an_archive_may_have_a_dictionary_in_front() {
+fn an_archive_may_start_with_a_dictionary() {
     let page = page("a page that says much the same as every other page of this site");
     let answer = response("http://a.example/", DATE, &page);
     let dictionary = answer.clone();
@@ -68,7 +68,7 @@ fn an_archive_may_have_a_dictionary_in_front() {
 }
 
 #[test]
-fn transfer_codings_are_undone_and_content_codings_kept() {
+fn transfer_codings_are_removed_and_content_codings_stay() {
     let coded = gzip(b"<p>hello");
     let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut block = head.as_bytes().to_vec();
@@ -94,7 +94,7 @@ fn transfer_codings_are_undone_and_content_codings_kept() {
 }
 
 #[test]
-fn digests_are_compared_over_chunks_or_what_is_in_them() {
+fn digests_match_the_chunked_or_the_decoded_body() {
     let block = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
     let of = |payload: &str, whole: &str| {
         let fields = [
@@ -124,7 +124,7 @@ fn digests_are_compared_over_chunks_or_what_is_in_them() {
 }
 
 #[test]
-fn what_cannot_be_taken_is_told_and_harms_nothing_else() {
+fn an_invalid_record_is_reported_and_does_not_affect_others() {
     let good = response("http://a.example/good", DATE, &page("good"));
     let url = "http://a.example/";
     let of = |url: &str, date: &str, block: &[u8]| response(url, date, block);
@@ -179,7 +179,7 @@ fn what_cannot_be_taken_is_told_and_harms_nothing_else() {
 }
 
 #[test]
-fn what_may_be_meant_for_one_person_is_kept_for_one() {
+fn a_possibly_personal_response_is_stored_as_personal() {
     let url = "http://a.example/";
     let answers = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\nx").into_bytes();
     let asks = |fields: &str| format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes();
@@ -215,7 +215,7 @@ fn what_may_be_meant_for_one_person_is_kept_for_one() {
 }
 
 #[test]
-fn the_answer_to_a_form_is_kept_under_what_was_sent() {
+fn a_form_response_is_stored_under_the_sent_body() {
     let url = "http://a.example/form";
     let form = b"POST /form HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na=b";
     let bench = Bench::new();
@@ -243,7 +243,7 @@ fn the_answer_to_a_form_is_kept_under_what_was_sent() {
 
 /// Knowing the digest of a personal body must not be enough to publish it.
 #[test]
-fn a_revisit_makes_nothing_public_that_is_one_persons() {
+fn a_revisit_does_not_publish_a_personal_body() {
     let bench = Bench::new();
     let (first, later) = ("http://a.example/", "http://b.example/copy");
     let private = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 5\r\n\r\nhello";
@@ -323,7 +323,7 @@ fn a_revisit_has_the_body_that_it_refers_to() {
 }
 
 #[test]
-fn a_resource_is_kept_as_what_it_is() {
+fn a_resource_record_is_stored() {
     let of = |url: &str| {
         let fields = [("WARC-Target-URI", url), ("WARC-Date", DATE), ("Content-Type", "image/png")];
         record("resource", &fields, b"\x89PNG")
@@ -340,7 +340,7 @@ fn a_resource_is_kept_as_what_it_is() {
 }
 
 #[test]
-fn the_newest_wins_and_the_others_are_its_history() {
+fn the_newest_response_wins_and_the_others_become_versions() {
     let url = "http://a.example/";
     let day = |day: u8| format!("2024-05-{day:02}T10:00:00Z");
     let archive = |days: &[(u8, &str)]| -> Vec<u8> {
@@ -368,7 +368,7 @@ fn the_newest_wins_and_the_others_are_its_history() {
 
 /// Redirects have empty or equal bodies, but different locations.
 #[test]
-fn an_answer_that_leads_elsewhere_than_before_is_another() {
+fn redirects_to_different_locations_are_different() {
     let url = "http://a.example/";
     let moved = |status: u16, to: &str| {
         format!("HTTP/1.1 {status} x\r\nLocation: {to}\r\nContent-Length: 0\r\n\r\n").into_bytes()
@@ -391,7 +391,7 @@ fn an_answer_that_leads_elsewhere_than_before_is_another() {
 }
 
 #[test]
-fn without_history_what_is_older_is_left_out() {
+fn older_responses_are_skipped_without_history() {
     let url = "http://a.example/";
     let bench = Bench::keeping(0);
     bench.import(&bench.write("a.warc", &response(url, DATE, &page("new"))));
@@ -402,7 +402,7 @@ fn without_history_what_is_older_is_left_out() {
 }
 
 #[test]
-fn a_dry_run_tells_the_same_and_keeps_nothing() {
+fn a_dry_run_reports_the_same_and_stores_nothing() {
     let pieces = [
         response("http://a.example/", DATE, &page("a")),
         response("http://b.example/", DATE, b"HTTP/1.1 500 x\r\n\r\n"),
@@ -416,7 +416,7 @@ fn a_dry_run_tells_the_same_and_keeps_nothing() {
 }
 
 #[test]
-fn an_import_goes_on_where_it_was_stopped() {
+fn a_stopped_import_resumes() {
     let url = |number: u32| format!("http://a.example/{number}");
     let archive = |from: u32| -> Vec<u8> {
         (from..from + 1_200).flat_map(|one| response(&url(one), DATE, &page("x"))).collect()
@@ -446,7 +446,7 @@ fn an_import_goes_on_where_it_was_stopped() {
 }
 
 #[test]
-fn what_expands_beyond_measure_is_given_up() {
+fn a_compression_bomb_is_refused() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n";
     let size = 200_usize << 20;
     let start = format!(
@@ -466,7 +466,7 @@ fn what_expands_beyond_measure_is_given_up() {
 }
 
 #[test]
-fn a_body_longer_than_is_taken_is_refused() {
+fn a_body_above_the_limit_is_refused() {
     let bench = Bench::new();
     let path = bench.write("a.warc", &response("http://a.example/", DATE, &page("12345")));
     let short = wwwoffle_archive::ImportOptions { max_body: 4, ..options() };
@@ -475,7 +475,7 @@ fn a_body_longer_than_is_taken_is_refused() {
 }
 
 #[test]
-fn what_is_no_archive_is_said_to_be_none() {
+fn a_file_that_is_not_an_archive_is_reported() {
     let bench = Bench::new();
     for (name, bytes) in [
         ("empty", &b""[..]),

@@ -150,11 +150,11 @@ pub use json::json_schema;
 #[must_use]
 pub fn options_markdown() -> String {
     let sections: String = SECTIONS.iter().map(section_markdown).collect();
-    let mut told = Vec::new();
+    let mut kinds = Vec::new();
     let mut types = String::new();
     for option in SECTIONS.iter().flat_map(|section| section.options) {
-        if !told.contains(&option.kind) {
-            told.push(option.kind);
+        if !kinds.contains(&option.kind) {
+            kinds.push(option.kind);
             types += &type_markdown(option);
         }
     }
@@ -230,8 +230,8 @@ fn section_example(section: &Section) -> String {
 fn option_example(option: &OptionInfo) -> String {
     let rules = if option.rules { "; rules" } else { "" };
     let later = if option.effect == Effect::Later { "; no effect yet" } else { "" };
-    let told = format!("{} ({}{rules}{later})", option.sentence.trim(), option.kind);
-    format!("\n{}#{} = {}\n", comment(&told), option.key, option.default)
+    let text = format!("{} ({}{rules}{later})", option.sentence.trim(), option.kind);
+    format!("\n{}#{} = {}\n", comment(&text), option.key, option.default)
 }
 
 /// Wraps `text` into comment lines.

@@ -239,10 +239,10 @@ fn suggestion_text(nearest: Option<&'static str>) -> String {
 ///
 /// Any [`EditError`]. Each variant states its reason.
 pub fn apply(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
-    secret::hide(edit, carry_out(text, edit))
+    secret::hide(edit, apply_edit(text, edit))
 }
 
-fn carry_out(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
+fn apply_edit(text: &str, edit: &Edit) -> Result<EditResult, EditError> {
     match edit {
         Edit::Set { section, key, value } => {
             known(section, key)?;

@@ -94,7 +94,9 @@ impl ImportedConfig {
         let mut import = Importer::new();
         for part in grammar::parts(text) {
             match part {
-                OldPart::Outside((line, told)) => import.import_outside_line(file, line, told),
+                OldPart::Outside((line, content)) => {
+                    import.import_outside_line(file, line, content);
+                }
                 OldPart::Section { name, lines, .. } => import.section(name, file, lines),
                 OldPart::Elsewhere { name, line, file: wanted } => match section_file(&wanted) {
                     Ok((path, text)) => import.section(name, &path, grammar::lines(&text)),
@@ -155,8 +157,8 @@ impl Importer {
         }
     }
 
-    fn import_outside_line(&mut self, file: &Path, line: usize, told: OldLine) {
-        match told {
+    fn import_outside_line(&mut self, file: &Path, line: usize, content: OldLine) {
+        match content {
             OldLine::Blank => self.above.push(String::new()),
             OldLine::Comment(text) => self.above.push(text),
             OldLine::OldItem(OldItem { text, .. }) => {
@@ -169,8 +171,8 @@ impl Importer {
     }
 
     fn section(&mut self, name: &'static str, file: &Path, lines: Vec<NumberedLine>) {
-        for (line, told) in lines {
-            match told {
+        for (line, content) in lines {
+            match content {
                 OldLine::Blank => self.above.push(String::new()),
                 OldLine::Comment(text) => self.above.push(text),
                 OldLine::Wrong { text, because } => {
@@ -267,11 +269,11 @@ impl Importer {
     /// Combines the listening addresses. An address that other machines can reach is left out
     /// unless the file names machines that may connect.
     fn combine_addresses(&mut self) {
-        let told = std::mem::take(&mut self.listen);
-        let Some(last) = told.last() else { return };
+        let listed = std::mem::take(&mut self.listen);
+        let Some(last) = listed.last() else { return };
         let (file, line) = (last.file.clone(), last.line);
-        let of = |part| told.iter().find(|told| told.part == part);
-        let port: u16 = match of(ListenKey::Port).map(|told| told.value().parse()) {
+        let of = |part| listed.iter().find(|listed| listed.part == part);
+        let port: u16 = match of(ListenKey::Port).map(|listed| listed.value().parse()) {
             None => DEFAULT_PORT,
             Some(Ok(port)) => port,
             Some(Err(_)) => {
@@ -282,11 +284,11 @@ impl Importer {
         };
         let mut addresses = Vec::new();
         let mut is_shared = false;
-        for told in [of(ListenKey::V4), of(ListenKey::V6)].into_iter().flatten() {
-            if is_none(told.value()) {
+        for listed in [of(ListenKey::V4), of(ListenKey::V6)].into_iter().flatten() {
+            if is_none(listed.value()) {
                 continue;
             }
-            let because = match told.value().parse::<IpAddr>() {
+            let because = match listed.value().parse::<IpAddr>() {
                 Ok(address) if address.is_loopback() || self.sheet.allows_other_machines() => {
                     is_shared |= !address.is_loopback();
                     addresses.push(quoted(&SocketAddr::new(address, port).to_string()));
@@ -295,8 +297,8 @@ impl Importer {
                 Ok(_) => "without [allowed-connect-hosts] only this machine may connect",
                 Err(_) => "expected an address",
             };
-            let text = told.item.text.clone();
-            self.skip_line(&told.file, told.line, text, because.to_owned());
+            let text = listed.item.text.clone();
+            self.skip_line(&listed.file, listed.line, text, because.to_owned());
         }
         if addresses.is_empty() {
             addresses.push(quoted(&SocketAddr::from(([127, 0, 0, 1], port)).to_string()));

@@ -20,7 +20,12 @@ pub(crate) trait SectionOptions: Sized {
     /// Reads each option from the text, or takes its default. Faults are recorded in `source`.
     fn take(source: &mut ValueSource<'_>) -> Self;
     /// Adds to `told` the value of each option for `url`.
-    fn explain(&self, url: &UrlParts<'_>, origins: &Origins, told: &mut Vec<OptionExplanation>);
+    fn explain(
+        &self,
+        url: &UrlParts<'_>,
+        origins: &Origins,
+        explanations: &mut Vec<OptionExplanation>,
+    );
     /// Adds to `found` the options whose values or rules differ from those of `other`.
     fn differences(&self, other: &Self, found: &mut Vec<(&'static str, &'static OptionInfo)>);
 }
@@ -73,13 +78,13 @@ macro_rules! section {
                 &self,
                 url: &crate::pattern::parts::UrlParts<'_>,
                 origins: &crate::source::origin::Origins,
-                told: &mut Vec<crate::source::explain::OptionExplanation>,
+                explanations: &mut Vec<crate::source::explain::OptionExplanation>,
             ) {
                 use crate::source::{explain::OptionExplanation, field::OptionType};
                 let mut options = Self::SECTION.options.iter();
                 $(
                     let found = OptionType::value_for_url(&self.$name, url);
-                    told.extend(options.next().map(|option| {
+                    explanations.extend(options.next().map(|option| {
                         OptionExplanation::of($section, option, found, origins)
                     }));
                 )+
@@ -152,8 +157,12 @@ macro_rules! config {
                 config
             }
 
-            pub(crate) fn explain_all(&self, url: &UrlParts<'_>, told: &mut Vec<OptionExplanation>) {
-                $( self.$field.explain(url, &self.origins, told); )+
+            pub(crate) fn explain_all(
+                &self,
+                url: &UrlParts<'_>,
+                explanations: &mut Vec<OptionExplanation>,
+            ) {
+                $( self.$field.explain(url, &self.origins, explanations); )+
             }
 
             /// The options whose values or rules differ from those of `other`, each with its section.

@@ -30,7 +30,7 @@ fn read(files: &[(&str, &str)], value: &str) -> Result<Config, String> {
 }
 
 #[test]
-fn each_certificate_of_each_file_is_taken_and_what_else_is_there_is_not() {
+fn all_certificates_of_all_files_are_read() {
     let ((one, key), (other, _)) = (authority(), authority());
     let two = format!("A bundle\n{one}{key}{other}");
     let files = [("one.pem", &*one), ("two.pem", &*two)];
@@ -43,7 +43,7 @@ fn each_certificate_of_each_file_is_taken_and_what_else_is_there_is_not() {
 }
 
 #[test]
-fn what_is_no_certificate_is_told_with_its_line_and_file() {
+fn an_invalid_certificate_is_reported_with_its_file() {
     let (_, key) = authority();
     let broken = "-----BEGIN CERTIFICATE-----\n!c2Vj!\n-----END CERTIFICATE-----\n";
     let other = "-----BEGIN CERTIFICATE-----\nc2VjcmV0\n-----END CERTIFICATE-----\n";

@@ -32,7 +32,7 @@ fn imported(name: &str) -> String {
 }
 
 #[test]
-fn old_files_become_new_ones() {
+fn old_configuration_files_are_converted() {
     for (given, want) in [("template.conf", "template.want"), ("hard.conf", "hard.want")] {
         let got = imported(given);
         if std::env::var_os("UPDATE").is_some() {
@@ -44,7 +44,7 @@ fn old_files_become_new_ones() {
 }
 
 #[test]
-fn https_is_kept_after_the_import_of_the_stock_file() {
+fn https_stays_enabled_after_importing_the_stock_file() {
     let imported = ImportedConfig::load(&data("template.conf")).unwrap();
     let config = Config::parse(imported.text(), Path::new("wwwoffle.conf")).unwrap();
     assert!(config.https.intercept && config.https.tunnel.is_empty());
@@ -55,7 +55,7 @@ fn https_is_kept_after_the_import_of_the_stock_file() {
 }
 
 #[test]
-fn no_secret_comes_along() {
+fn no_secret_is_imported() {
     for given in ["template.conf", "hard.conf"] {
         let got = imported(given);
         for secret in ["lovelace", "builder"] {
@@ -113,7 +113,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_file_becomes_one_without_fault(lines in proptest::collection::vec(line(), 0..20)) {
+    fn any_file_is_converted_to_a_valid_one(lines in proptest::collection::vec(line(), 0..20)) {
         let directory = tempfile::tempdir().unwrap();
         let old = directory.path().join("old.conf");
         fs::write(&old, lines.join("\n")).unwrap();

@@ -120,7 +120,7 @@ fn a_rule_decides_with_its_file_and_line() {
 }
 
 #[test]
-fn what_the_browser_says_of_the_site_counts_before_names() {
+fn sec_fetch_site_precedes_host_names() {
     let dir = written("{ easylist = \"easy.txt\" }", &[("easy.txt", LIST)]);
     let config = load(&dir).unwrap();
     let (parsed, page) = (url("http://track.test/"), url("http://page.test/"));
@@ -188,7 +188,7 @@ fn the_first_entry_that_matches_decides() {
 }
 
 #[test]
-fn what_cannot_be_read_is_noted_and_a_file_of_it_is_a_fault() {
+fn unreadable_rules_are_noted_and_an_unreadable_file_is_a_fault() {
     let entry = "{ easylist = \"easy.txt\" }";
     let dir = written(entry, &[("easy.txt", LIST)]);
     let file = dir.path().join("easy.txt");
@@ -223,7 +223,7 @@ fn what_cannot_be_read_is_noted_and_a_file_of_it_is_a_fault() {
 }
 
 #[test]
-fn only_dont_get_takes_rules() {
+fn only_dont_get_accepts_filter_rules() {
     for text in [
         "[dont-cache]\nurls = [{ easylist = \"e\" }]",
         "[[dont-get.for]]\nurl = [{ easylist = \"e\" }]\nreplacement = \"/x\"",
@@ -236,7 +236,7 @@ fn only_dont_get_takes_rules() {
 }
 
 #[test]
-fn the_rule_is_told_of_a_url() {
+fn the_matching_rule_of_a_url_is_reported() {
     let dir = written("{ easylist = \"easy.txt\" }", &[("easy.txt", LIST)]);
     let config = load(&dir).unwrap();
     let told = config.explain(&url("http://ads.test/x"));
@@ -250,7 +250,7 @@ fn the_rule_is_told_of_a_url() {
 }
 
 #[test]
-fn many_ask_at_once() {
+fn concurrent_lookups_agree() {
     let dir = written("{ easylist = \"easy.txt\" }", &[("easy.txt", LIST)]);
     let config = load(&dir).unwrap();
     std::thread::scope(|scope| {

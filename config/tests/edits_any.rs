@@ -106,7 +106,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn an_edit_keeps_every_comment_and_all_bytes_but_one_stretch(text in text(), edit in edit()) {
+    fn an_edit_keeps_all_comments_and_changes_one_range(text in text(), edit in edit()) {
         let Ok(edited) = apply(&text, &edit) else { return Ok(()) };
         prop_assert_eq!(comments(&edited.text), comments(&text), "{}", edited.text);
         let (start, end) = same(&text, &edited.text);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_not_set_is_as_before_after_set_and_unset(text in text()) {
+    fn setting_and_unsetting_an_option_restores_the_text(text in text()) {
         let (section, key) = ("options".to_owned(), "head-timeout".to_owned());
         // A section that becomes empty and has no comment is removed with its last option.
         let Some((_, below)) = text.split_once("[options]") else { return Ok(()) };
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_that_was_added_at_the_end_is_removed_without_a_trace(text in text()) {
+    fn removing_an_appended_rule_restores_the_text(text in text()) {
         let count = overview(&text).unwrap().rules.len();
         if count == 0 {
             return Ok(());

@@ -36,7 +36,7 @@ fn file(text: &str) -> (TempDir, PathBuf, ConfigFile) {
 }
 
 #[test]
-fn an_edit_is_written_and_undone_and_done_again() {
+fn an_edit_is_written_undone_and_redone() {
     let before = "# mine\n[options]\nlog-level = \"info\"\n";
     let after = "# mine\n[options]\nlog-level = \"warn\"\n";
     let (_root, path, file) = file(before);
@@ -57,7 +57,7 @@ fn an_edit_is_written_and_undone_and_done_again() {
 }
 
 #[test]
-fn what_changes_nothing_writes_nothing() {
+fn an_edit_without_effect_writes_nothing() {
     let (_root, path, file) = file("[options]\nlog-level = \"info\"\n");
     let inode = |path: &Path| fs::metadata(path).unwrap().ino();
     let before = inode(&path);
@@ -84,7 +84,7 @@ fn a_faulty_text_is_refused_with_all_its_faults() {
 }
 
 #[test]
-fn a_guarded_change_shows_and_drops_nothing_of_the_administrator() {
+fn a_guarded_change_keeps_protected_options() {
     let (root, path, file) = file("[options]\ninclude = \"secret.toml\"\n");
     fs::write(root.path().join("secret.toml"), "log-level = \"info\" # secret\n").unwrap();
     let in_force = Arc::new(Config::parse("", &path).unwrap());
@@ -109,7 +109,7 @@ fn a_guarded_change_shows_and_drops_nothing_of_the_administrator() {
 }
 
 #[test]
-fn a_change_for_another_text_is_told_both() {
+fn a_conflicting_change_reports_both_texts() {
     let (_root, path, file) = file("[options]\n");
     let stamp = file.read().unwrap().stamp;
     fs::write(&path, "[options]\n# mine\n").unwrap();
@@ -128,7 +128,7 @@ fn a_change_for_another_text_is_told_both() {
 }
 
 #[test]
-fn the_last_versions_are_kept() {
+fn only_the_last_versions_are_stored() {
     let (_root, _path, file) = file("");
     for number in 1..=VERSIONS + 5 {
         file.edit(&set("connections-per-host", &number.to_string()), None, now()).unwrap();
@@ -138,7 +138,7 @@ fn the_last_versions_are_kept() {
 }
 
 #[test]
-fn rights_stay_and_a_link_stays_a_link() {
+fn an_edit_keeps_permissions_and_links() {
     let (root, path, _) = file("[options]\n");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
     let link = root.path().join("deep").join("link.conf");
@@ -155,7 +155,7 @@ fn rights_stay_and_a_link_stays_a_link() {
 }
 
 #[test]
-fn a_directory_of_versions_that_somebody_laid_out_is_not_used() {
+fn a_foreign_directory_for_versions_is_not_used() {
     let (root, path, file) = file("[options]\n");
     let (kept, elsewhere) = (root.path().join("w.conf.versions"), root.path().join("elsewhere"));
     fs::create_dir(&elsewhere).unwrap();
@@ -178,7 +178,7 @@ fn a_directory_of_versions_that_somebody_laid_out_is_not_used() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_the_administrator_edits_stays_its_owners() {
+fn an_edit_keeps_the_owner_of_the_file() {
     let (root, path, file) = file("[options]\n");
     for path in [root.path(), &path] {
         chown(path, Some(4_242), Some(4_243)).unwrap();
@@ -195,7 +195,7 @@ fn what_the_administrator_edits_stays_its_owners() {
 }
 
 #[test]
-fn the_first_edit_makes_the_file_of_this_user() {
+fn the_first_edit_creates_the_file_of_the_user() {
     let root = TempDir::new().unwrap();
     let path = root.path().join("config/wwwoffle/wwwoffle.conf");
     let lookup = ConfigLookup::FirstOf(vec![path.clone(), root.path().join("etc.conf")]);
@@ -213,7 +213,7 @@ fn the_first_edit_makes_the_file_of_this_user() {
 }
 
 #[test]
-fn what_cannot_be_replaced_says_so() {
+fn an_irreplaceable_file_is_reported() {
     let root = TempDir::new().unwrap();
     let named = ConfigFile::of(&ConfigLookup::Named(root.path().join("none.conf")));
     let error = named.edit(&set("dns-timeout", "5s"), None, now()).unwrap_err();
@@ -227,19 +227,19 @@ fn what_cannot_be_replaced_says_so() {
 }
 
 #[test]
-fn every_file_with_a_say_is_watched_also_one_that_is_missing() {
+fn all_configuration_files_are_watched_even_missing_ones() {
     let (root, path, _) = file("[https]\nrefuse = [{ file = \"list.txt\" }]\n");
     let list = root.path().join("list.txt");
     let lookup = ConfigLookup::Named(path.clone());
     let (refused, watch) = load(&lookup);
     assert!(refused.is_err());
     assert_eq!(watch.files().collect::<Vec<_>>(), [list.as_path(), path.as_path()]);
-    assert_eq!(watch.again(), watch);
+    assert_eq!(watch.reread(), watch);
     fs::write(&list, "*://a.test/*\n").unwrap();
-    assert_ne!(watch.again(), watch);
+    assert_ne!(watch.reread(), watch);
     let (loaded, watch) = load(&lookup);
     assert_eq!(loaded.unwrap().config.https.refuse.iter().count(), 1);
-    assert_eq!(watch.again(), watch);
+    assert_eq!(watch.reread(), watch);
 }
 
 #[test]

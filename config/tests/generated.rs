@@ -22,17 +22,17 @@ fn is_as_written(name: &str, want: &str) {
 }
 
 #[test]
-fn the_reference_of_options_is_as_the_schema_says() {
+fn the_option_reference_matches_the_schema() {
     is_as_written("docs/options.md", &describe::options_markdown());
 }
 
 #[test]
-fn the_page_for_users_of_the_former_version_is_as_the_table_says() {
+fn the_migration_page_matches_the_table() {
     is_as_written("docs/guide/from-2.9.md", &describe::former_markdown());
 }
 
 #[test]
-fn former_options_have_become_what_there_is() {
+fn former_options_have_existing_replacements() {
     for former in FORMER {
         let name = format!("[{}] {}", former.section, former.key);
         let (section, key) = match former.now {
@@ -52,7 +52,7 @@ fn former_options_have_become_what_there_is() {
 }
 
 #[test]
-fn the_example_is_as_the_schema_says() {
+fn the_example_matches_the_schema() {
     is_as_written("wwwoffle.conf.example", &describe::example());
 }
 

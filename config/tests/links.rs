@@ -99,7 +99,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_an_existing_target() {
     let root = root();
     let all = [documents(&root, false), documents(&root.join("docs"), true)].concat();
     assert!(all.len() > 20, "{all:?}");

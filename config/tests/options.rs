@@ -62,7 +62,7 @@ fn section_field(section: &str) -> String {
 }
 
 #[test]
-fn each_option_becomes_what_the_table_says() {
+fn each_option_is_parsed_as_the_table_says() {
     let (mut wrong, default) = (Vec::new(), format!("{:#?}", Config::default()));
     for (section, key, value, want) in rows() {
         let config = parse(&format!("[{section}]\n{key} = {value}\n"));
@@ -87,7 +87,7 @@ fn each_option_is_in_the_table() {
 }
 
 #[test]
-fn a_rule_may_set_what_the_schema_says_and_nothing_else() {
+fn a_rule_may_set_only_the_options_of_the_schema() {
     let url = CanonicalUrl::parse("http://a.test/", &LocalHost::default()).unwrap();
     for section in SECTIONS {
         for option in section.options {

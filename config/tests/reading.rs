@@ -31,7 +31,7 @@ fn cases() -> Vec<(usize, String, Vec<String>)> {
 }
 
 #[test]
-fn all_faults_are_told_each_with_its_line() {
+fn all_faults_are_reported_with_their_line() {
     let mut wrong = Vec::new();
     for (number, text, want) in cases() {
         let got = parse(&text).map_or_else(|told| told, |_| "nothing".to_owned());
@@ -43,7 +43,7 @@ fn all_faults_are_told_each_with_its_line() {
 }
 
 #[test]
-fn every_option_is_taken_from_the_text() {
+fn every_option_is_read_from_the_text() {
     let config = parse(
         r#"
         [startup]
@@ -114,7 +114,7 @@ fn an_empty_file_and_a_byte_order_mark_change_nothing() {
 }
 
 #[test]
-fn of_many_faults_a_hundred_are_told() {
+fn at_most_a_hundred_faults_are_reported() {
     let text: String =
         (0..150).map(|number| ["unknown", &number.to_string(), " = 1\n"].concat()).collect();
     let faults = Config::parse(&text, Path::new("test.conf")).unwrap_err();
@@ -166,7 +166,7 @@ fn lists_are_found_beside_the_configuration_and_name_their_lines() {
 }
 
 #[test]
-fn a_file_that_gives_no_text_is_told_with_the_reason() {
+fn an_unreadable_file_is_reported_with_the_reason() {
     let dir = tempfile::tempdir().unwrap();
     let large = dir.path().join("large");
     fs::write(&large, "#".repeat((1 << 20) + 1)).unwrap();
@@ -186,7 +186,7 @@ fn a_file_that_gives_no_text_is_told_with_the_reason() {
 }
 
 #[test]
-fn the_first_file_that_is_there_is_taken() {
+fn the_first_existing_file_is_used() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let found = |lookup: &ConfigLookup| Config::find(lookup).map(|(_, file)| file);
@@ -202,7 +202,7 @@ fn the_first_file_that_is_there_is_taken() {
 }
 
 #[test]
-fn a_section_takes_options_from_files_after_its_own() {
+fn included_options_follow_those_of_the_section() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let write = |name: &str, text: &str| fs::write(at(name), text).unwrap();
@@ -239,7 +239,7 @@ fn a_section_takes_options_from_files_after_its_own() {
 }
 
 #[test]
-fn faults_of_included_files_are_told_with_all_others() {
+fn faults_of_included_files_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     let write = |name: &str, text: &str| fs::write(at(name), text).unwrap();
@@ -294,7 +294,7 @@ fn every_option_has_an_effect() {
 }
 
 #[test]
-fn the_first_rule_that_holds_and_sets_the_option_decides() {
+fn the_first_matching_rule_that_sets_the_option_decides() {
     let text = r#"
         [offline-options]
         confirm-requests = true
@@ -336,7 +336,7 @@ fn the_first_rule_that_holds_and_sets_the_option_decides() {
 }
 
 #[test]
-fn hosts_files_are_lists_too() {
+fn hosts_files_are_valid_lists() {
     let dir = tempfile::tempdir().unwrap();
     let (file, hosts) = (dir.path().join("w.conf"), dir.path().join("hosts"));
     fs::write(&file, "[dont-get]\nurls = [\"!*://ads.test/ok\", { hosts = \"hosts\" }]\n").unwrap();

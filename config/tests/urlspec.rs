@@ -35,7 +35,7 @@ fn patterns_match_as_the_table_says() {
 }
 
 #[test]
-fn what_is_no_pattern_is_refused_with_the_reason() {
+fn an_invalid_pattern_is_refused_with_the_reason() {
     for (text, want) in [
         ("", ParseSpecError::NoProtocol),
         ("www.example.org", ParseSpecError::NoProtocol),
@@ -171,14 +171,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_reads_as_the_same(text in r"!?~?(\*|ftp)://[*a-zA-Z.]{1,9}(:[0-9]{0,3})?[/?].{0,20}") {
+    fn a_displayed_pattern_round_trips(text in r"!?~?(\*|ftp)://[*a-zA-Z.]{1,9}(:[0-9]{0,3})?[/?].{0,20}") {
         if let Ok(spec) = UrlSpec::parse(&text) {
             prop_assert_eq!(UrlSpec::parse(&spec.to_string()), Ok(spec));
         }
     }
 
     #[test]
-    fn no_text_is_a_panic(text in r".{0,40}") {
+    fn no_text_causes_a_panic(text in r".{0,40}") {
         let _ = UrlSpec::parse(&text);
     }
 }

@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_date_is_completed_and_a_given_one_kept() {
+    fn a_missing_date_is_added_and_an_existing_one_stays() {
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(784_111_777);
         let mut given = HeaderMap::new();
         complete_date(&mut given, now);

@@ -131,7 +131,7 @@ impl Gate {
             GateState::Refusal { .. } => return Ok(0),
             GateState::Through => return Ok(bytes.len()),
             GateState::Length(left) => {
-                let (taken, left) = take(left, bytes.len());
+                let (taken, left) = split_length(left, bytes.len());
                 self.state = GateState::Length(left);
                 if left == 0 { PartProgress::Done(taken) } else { PartProgress::More(taken) }
             }
@@ -167,7 +167,7 @@ impl Gate {
 
 /// How many of `there` bytes belong to a body of which `left` bytes remain, and how many bytes of
 /// the body remain after them.
-fn take(left: u64, there: usize) -> (usize, u64) {
+fn split_length(left: u64, there: usize) -> (usize, u64) {
     let taken = usize::try_from(left).map_or(there, |left| left.min(there));
     (taken, left.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX)))
 }

@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_read_as_it_was_written() {
+    fn a_response_head_round_trips() {
         let mut fields = HeaderMap::new();
         fields.append("content-type", "text/html".parse().unwrap());
         fields.append("set-cookie", "a=b".parse().unwrap());
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_kept_apart_and_come_back() {
+    fn secrets_are_stored_separately_and_restored() {
         let request = http::Request::get("/a?b=%2f")
             .header("Host", "h.example")
             .header("Cookie", "id=1")
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_refused() {
+    fn invalid_text_is_refused() {
         assert!(read_response(b"").is_err());
         assert!(read_response(b"HTTP/1.1 200 OK\r\n").is_err());
         assert!(read_response(b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n").is_err());

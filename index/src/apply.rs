@@ -188,7 +188,7 @@ pub(crate) fn insert_uncounted(
         host.into(),
         path.to_owned().into(),
         owner.into(),
-        own(place).into(),
+        personal_reference(place).into(),
     ];
     let values = params_from_iter(seen.into_iter().chain(besides));
     connection.prepare_cached(INSERT)?.execute(values)?;
@@ -197,7 +197,7 @@ pub(crate) fn insert_uncounted(
 
 /// For a personal entry: the key prefix of its URL, by which pages refer to the entry. The prefix
 /// cannot be derived from the key of the entry. `None` for a shared entry.
-fn own(place: &Place) -> Option<i64> {
+fn personal_reference(place: &Place) -> Option<i64> {
     place.owner()?;
     let url = CanonicalUrl::parse(place.url(), &LocalHost::default()).ok()?;
     Some(first_of(url.without_credentials().key().as_bytes()))
@@ -291,9 +291,9 @@ pub(crate) fn describe(
     forget_words(connection, id)?;
     let has_words = description.is_some_and(Description::has_words);
     let words = if has_words { WordState::Indexed } else { WordState::None };
-    let title = description.and_then(|told| told.title.as_deref());
-    let language = description.and_then(|told| told.language.as_deref());
-    let is_told = description.is_some_and(|told| !told.is_cut);
+    let title = description.and_then(|known| known.title.as_deref());
+    let language = description.and_then(|known| known.language.as_deref());
+    let is_told = description.is_some_and(|known| !known.is_cut);
     // An empty body has no references.
     connection
         .prepare_cached(
@@ -312,10 +312,11 @@ pub(crate) fn describe(
 /// Stores the references of an entry in this order: required sub-resources, optional sub-resources,
 /// links.
 fn refer(connection: &Connection, id: i64, description: &Description) -> Result<()> {
-    let mut told: Vec<&Reference> = description.references.iter().take(MAX_REFERENCES).collect();
-    told.sort_by_key(|reference| (!reference.is_part, reference.is_spare));
+    let mut references: Vec<&Reference> =
+        description.references.iter().take(MAX_REFERENCES).collect();
+    references.sort_by_key(|reference| (!reference.is_part, reference.is_spare));
     let (mut targets, mut parts, mut missed) = (Vec::new(), 0_i64, 0_i64);
-    for reference in told {
+    for reference in references {
         let target = first_of(reference.key.as_bytes());
         let added = connection
             .prepare_cached("INSERT OR IGNORE INTO refs VALUES (?1, ?2, ?3)")?

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_type_says_what_sort_of_thing_it_is() {
+    fn a_media_type_determines_its_class() {
         for (content_type, essence, class) in [
             ("text/html; charset=utf-8", "text/html", Class::Page),
             ("Application/XHTML+XML", "application/xhtml+xml", Class::Page),
@@ -177,8 +177,12 @@ mod tests {
             ("a/b/c", "", Class::Other),
             ("text/\u{1b}[31m", "", Class::Other),
         ] {
-            let told = super::essence(Some(content_type.as_bytes()));
-            assert_eq!((told.as_str(), Class::of(&told)), (essence, class), "{content_type}");
+            let media_type = super::essence(Some(content_type.as_bytes()));
+            assert_eq!(
+                (media_type.as_str(), Class::of(&media_type)),
+                (essence, class),
+                "{content_type}"
+            );
         }
         assert_eq!(super::essence(None), "");
         assert_eq!(super::essence(Some(format!("text/{}", "x".repeat(200)).as_bytes())), "");

@@ -53,7 +53,7 @@ pub(crate) fn of(
         Viewer::Person(name) => personal_scope(connection, name)?,
         Viewer::Operator => PersonalScope::Anyone,
     };
-    let mut told = Vec::with_capacity(items.len());
+    let mut states = Vec::with_capacity(items.len());
     for item in items {
         let is_meant =
             item.content.class == Class::Page && (200..300).contains(&item.content.status);
@@ -62,13 +62,13 @@ pub(crate) fn of(
             Some(name) if *viewer == Viewer::Operator => personal_scope(connection, name)?,
             _ => viewing,
         };
-        told.push(if is_meant {
+        states.push(if is_meant {
             find_needs(connection, item.position.id, who, &mut looks)?
         } else {
             None
         });
     }
-    Ok(told)
+    Ok(states)
 }
 
 /// The remaining budget of lookups.
@@ -124,7 +124,7 @@ fn find_needs(
             return Ok(None);
         }
         // Offline, personal copies take precedence.
-        let own = own(connection, target, who)?;
+        let own = find_personal_copy(connection, target, who)?;
         let id = match own {
             PersonalCopy::At(id) => Some(id),
             PersonalCopy::Perhaps | PersonalCopy::None => at(connection, target)?,
@@ -152,7 +152,11 @@ enum PersonalCopy {
     Perhaps,
 }
 
-fn own(connection: &Connection, target: i64, who: PersonalScope) -> Result<PersonalCopy> {
+fn find_personal_copy(
+    connection: &Connection,
+    target: i64,
+    who: PersonalScope,
+) -> Result<PersonalCopy> {
     let number = match who {
         PersonalScope::Nobody => return Ok(PersonalCopy::None),
         PersonalScope::Anyone => {

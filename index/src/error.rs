@@ -111,10 +111,10 @@ impl Error {
                 rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::FromSqlConversionFailure(..),
             ) => true,
-            IndexFault::Database(rusqlite::Error::SqliteFailure(_, Some(told))) => {
+            IndexFault::Database(rusqlite::Error::SqliteFailure(_, Some(message))) => {
                 ["no such table", "no such column", "malformed", "has no column"]
                     .iter()
-                    .any(|odd| told.contains(odd))
+                    .any(|odd| message.contains(odd))
             }
             _ => false,
         };

@@ -147,7 +147,7 @@ impl<'a> PreparedFilter<'a> {
 }
 
 fn has_text(item: &Item, text: &str) -> bool {
-    let has = |told: &str| told.to_lowercase().contains(text);
+    let has = |value: &str| value.to_lowercase().contains(text);
     has(item.place.url()) || item.title.as_deref().is_some_and(has)
 }
 

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_where_it_is_in_the_text() {
+    fn a_word_has_its_position_in_the_text() {
         let given = "«Déjà» 東京";
         let found: Vec<_> = words(given).map(|word| &given[word.at]).collect();
         assert_eq!(found, ["Déjà", "東", "京"]);

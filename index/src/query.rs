@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_made_of_words_alone() {
+    fn a_query_contains_words_only() {
         for (typed, want) in [
             ("tea", "(\"tea\")"),
             ("Black Tea", "(\"black\") AND (\"tea\")"),
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_text_is_searched_as_it_is() {
+    fn a_short_text_is_searched_directly() {
         for (query, text, found) in [
             ("tea", "http://a.example/Green-Tea.html", true),
             ("te*", "http://a.example/Green-Tea.html", true),
@@ -284,7 +284,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_typed_the_database_understands_it(typed in "\\PC{0,60}|[\"()*^:+{} a-cOR東京-]{0,40}") {
+        fn every_typed_query_is_valid_for_the_database(typed in "\\PC{0,60}|[\"()*^:+{} a-cOR東京-]{0,40}") {
             let query = Query::parse(&typed);
             if !query.is_empty() {
                 let connection = rusqlite::Connection::open_in_memory().unwrap();

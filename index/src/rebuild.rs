@@ -137,7 +137,7 @@ fn insert(
             // An unreadable directory is skipped.
             Err(error) => {
                 schema::set_meta(connection, PARTIAL, 1)?;
-                work.fail(error.into());
+                work.record_error(error.into());
                 continue;
             }
         };

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_that_is_named_so_matches_best() {
+    fn the_page_with_that_name_matches_best() {
         for (query, best, worse) in [
             (
                 "vec",

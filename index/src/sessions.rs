@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_ends_where_the_next_begins() {
+    fn a_session_ends_when_the_next_begins() {
         let time = |second| Timestamp::from_second(second).unwrap();
         let mut sessions = Sessions::default();
         assert_eq!(sessions.back(0), None);

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_for_is_marked() {
+    fn matching_words_are_marked() {
         for (text, query, want) in [
             ("A cup of Tea.", "tea cup", "A [cup] of [Tea]."),
             ("Thé au café", "the cafe", "[Thé] au [café]"),
@@ -152,15 +152,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn marks_are_in_the_piece(text in "\\PC{0,800}", query in "\\PC{0,20}|[a-c ]{0,9}") {
-            let told = snippet(&text, &Query::parse(&query));
+        fn marks_are_inside_the_snippet(text in "\\PC{0,800}", query in "\\PC{0,20}|[a-c ]{0,9}") {
+            let found = snippet(&text, &Query::parse(&query));
             let mut before = 0;
-            for mark in &told.marks {
+            for mark in &found.marks {
                 prop_assert!(before <= mark.start && mark.start < mark.end);
-                prop_assert!(told.text.get(mark.clone()).is_some());
+                prop_assert!(found.text.get(mark.clone()).is_some());
                 before = mark.end;
             }
-            prop_assert!(told.text.len() <= LENGTH + 4);
+            prop_assert!(found.text.len() <= LENGTH + 4);
         }
     }
 }

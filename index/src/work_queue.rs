@@ -298,7 +298,7 @@ impl WorkQueue {
         Progress { waiting: state.changes.places.len(), ..state.progress }
     }
 
-    pub(crate) fn fail(&self, error: Error) {
+    pub(crate) fn record_error(&self, error: Error) {
         let mut state = self.lock();
         if state.faults.len() < MAX_FAULTS {
             state.faults.push(error);

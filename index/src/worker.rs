@@ -80,7 +80,7 @@ impl Worker {
             }
             let is_order = matches!(task, Task::Order(_));
             let are_uses = matches!(task, Task::WriteUses);
-            let done = self.carry_out(task, &mut connection);
+            let done = self.run_task(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
             can_read = done.as_ref().is_ok_and(|more| *more) && self.describe.is_some();
             self.work.update(|progress| progress.walked = None);
@@ -89,7 +89,7 @@ impl Worker {
             }
             match done {
                 _ if is_order => self.work.finish_request(done.err()),
-                Err(error) if !error.is_stopped() => self.work.fail(error),
+                Err(error) if !error.is_stopped() => self.work.record_error(error),
                 Ok(_) | Err(_) => {}
             }
             if is_damaged {
@@ -117,7 +117,7 @@ impl Worker {
             self.failed = Some(Instant::now());
             self.set_behind(true);
             let full = std::io::ErrorKind::StorageFull.into();
-            self.work.fail(Error::disk("write", &self.path, full));
+            self.work.record_error(Error::disk("write", &self.path, full));
             return None;
         }
         let mut connection = None;
@@ -140,7 +140,7 @@ impl Worker {
                 // A missing index is not an error.
                 if self.is_there() {
                     self.set_aside(&error);
-                    self.work.fail(error);
+                    self.work.record_error(error);
                 }
                 self.make_again(&mut connection);
             }
@@ -169,7 +169,7 @@ impl Worker {
             Ok(()) => true,
             Err(error) => {
                 if !error.is_stopped() {
-                    self.work.fail(error);
+                    self.work.record_error(error);
                 }
                 false
             }
@@ -202,7 +202,7 @@ impl Worker {
     }
 
     /// Carries out a task. Returns whether there may be pages whose words are not indexed yet.
-    fn carry_out(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
+    fn run_task(&mut self, task: Task, connection: &mut Option<Connection>) -> Result<bool> {
         let is_order = matches!(task, Task::Order(_));
         if !is_order && !self.has_room() {
             // A walk finds the change later. A caller's request is carried out even so, because it
@@ -264,7 +264,7 @@ impl Worker {
                     // A failure for one place does not affect the other places.
                     Err(error) => {
                         schema::set_meta(connection, PARTIAL, 1)?;
-                        self.work.fail(error);
+                        self.work.record_error(error);
                     }
                 }
             }
@@ -282,7 +282,7 @@ impl Worker {
             let entry = match self.spool.entries(&item.place) {
                 Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
                 Err(error) => {
-                    self.work.fail(error.into());
+                    self.work.record_error(error.into());
                     None
                 }
             };
@@ -290,20 +290,22 @@ impl Worker {
             let entry = entry.filter(|entry| entry.stored() == item.times.stored);
             // Many libraries parse untrusted content. A panic in one of them only loses the words
             // of one page.
-            let told = entry.and_then(|entry| {
-                let told = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
-                told.unwrap_or_else(|_| {
-                    self.work.fail(Error::unreadable(entry.url()));
+            let description = entry.and_then(|entry| {
+                let description = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
+                description.unwrap_or_else(|_| {
+                    self.work.record_error(Error::unreadable(entry.url()));
                     None
                 })
             });
-            read.push((item.position.id, told.map(crate::describe::Description::bounded)));
+            read.push((item.position.id, description.map(crate::describe::Description::bounded)));
             if self.work.is_called() {
                 break;
             }
         }
         write(connection, || {
-            read.iter().try_for_each(|(id, told)| apply::describe(connection, *id, told.as_ref()))
+            read.iter().try_for_each(|(id, description)| {
+                apply::describe(connection, *id, description.as_ref())
+            })
         })?;
         Ok(!is_all)
     }
@@ -336,7 +338,7 @@ impl Worker {
         if let Some(connection) = connection
             && let Err(error) = self.keep_uses(&connection, 0)
         {
-            self.work.fail(error);
+            self.work.record_error(error);
         }
         // Later queries fail.
         self.pool.replace(|| ((), false));

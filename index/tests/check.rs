@@ -75,7 +75,7 @@ fn changed(directory: &Path) -> SystemTime {
 }
 
 #[test]
-fn what_is_wrong_is_found_and_mended() {
+fn differences_are_found_and_repaired() {
     // The path has characters that have a meaning in URLs.
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path().join("a b?c#%d");
@@ -114,7 +114,7 @@ fn what_is_wrong_is_found_and_mended() {
 }
 
 #[test]
-fn what_the_next_start_finds_is_no_fault() {
+fn changes_found_by_the_next_start_are_not_faults() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let spool = open(root);
@@ -135,7 +135,7 @@ fn what_the_next_start_finds_is_no_fault() {
 }
 
 #[test]
-fn a_clock_that_was_put_back_hides_no_changes() {
+fn a_clock_set_back_hides_no_changes() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let spool = open(root);
@@ -153,7 +153,7 @@ fn a_clock_that_was_put_back_hides_no_changes() {
 }
 
 #[test]
-fn one_that_is_damaged_is_told() {
+fn a_damaged_index_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     fill(&spool);

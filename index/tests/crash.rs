@@ -21,7 +21,7 @@ const ROUNDS: usize = 20;
 const ROOT: &str = "WWWOFFLE_INDEX_TEST_ROOT";
 
 /// The name of the test, which starts itself once more as the child.
-const THIS_TEST: &str = "a_kill_leaves_an_index_that_is_sound_or_made_again";
+const THIS_TEST: &str = "a_killed_index_is_sound_or_rebuilt";
 
 /// The environment variable with the number of the round.
 const ROUND: &str = "WWWOFFLE_INDEX_TEST_ROUND";
@@ -51,7 +51,7 @@ fn child(root: &Path) {
 }
 
 #[test]
-fn a_kill_leaves_an_index_that_is_sound_or_made_again() {
+fn a_killed_index_is_sound_or_rebuilt() {
     if let Some(root) = std::env::var_os(ROOT) {
         return child(Path::new(&root));
     }

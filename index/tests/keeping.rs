@@ -57,7 +57,7 @@ fn two(root: &Path) -> (Spool, Index) {
 }
 
 #[test]
-fn what_the_program_changes_comes_in_by_itself() {
+fn changes_by_the_program_are_indexed() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     assert_eq!(names(&index), ["http://a.example/1", "http://b.example/2"]);
@@ -108,7 +108,7 @@ fn updated_index_equals_rebuilt_index() {
 }
 
 #[test]
-fn what_others_change_is_found() {
+fn changes_by_other_programs_are_indexed() {
     let directory = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
     let root = directory.path();
@@ -160,7 +160,7 @@ fn what_others_change_is_found() {
 type Spoil = fn(&Path);
 
 #[test]
-fn an_index_of_no_use_is_made_again() {
+fn an_unusable_index_is_rebuilt() {
     let spoils: [(&str, bool, Spoil); 8] = [
         ("missing", false, |path| fs::remove_file(path).unwrap()),
         ("empty", true, |path| fs::write(path, b"").unwrap()),
@@ -211,7 +211,7 @@ fn an_index_of_no_use_is_made_again() {
 }
 
 #[test]
-fn damage_that_is_met_later_is_mended_too() {
+fn damage_found_later_is_repaired() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let before = content(&index);
@@ -230,7 +230,7 @@ fn damage_that_is_met_later_is_mended_too() {
 }
 
 #[test]
-fn a_full_disk_or_none_at_all_spoils_nothing() {
+fn a_full_or_missing_disk_damages_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let before = content(&index);
@@ -247,7 +247,7 @@ fn a_full_disk_or_none_at_all_spoils_nothing() {
 }
 
 #[test]
-fn uses_are_written_down_when_somebody_asks_for_it() {
+fn uses_are_written_on_request() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());
     let place = place("http://a.example/1");
@@ -308,7 +308,7 @@ fn stop_ends_a_running_rebuild() {
 }
 
 #[test]
-fn an_index_that_cannot_be_made_keeps_nobody_waiting() {
+fn a_failed_rebuild_does_not_block_callers() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/", "title Page");

@@ -57,7 +57,7 @@ fn filled() -> (tempfile::TempDir, Spool, Index) {
 }
 
 #[test]
-fn each_order_has_everything_once() {
+fn each_order_lists_every_entry_once() {
     let (_directory, _spool, index) = filled();
     let all = Filter::default();
     let sorted = |sort| urls(&index, &all, sort);
@@ -103,7 +103,7 @@ fn each_order_has_everything_once() {
 }
 
 #[test]
-fn a_filter_leaves_out_what_is_not_asked_for() {
+fn a_filter_excludes_other_entries() {
     let (_directory, _spool, index) = filled();
     let some = |filter: Filter| {
         let mut lists = Sort::ALL.map(|sort| {
@@ -139,7 +139,7 @@ fn a_filter_leaves_out_what_is_not_asked_for() {
 }
 
 #[test]
-fn what_is_somebodys_is_shown_to_them_alone() {
+fn personal_entries_are_shown_to_their_owner_only() {
     let (_directory, _spool, index) = filled();
     for sort in Sort::ALL {
         assert_eq!(urls(&index, &person("user:anna"), sort).len(), 10, "{sort}");
@@ -204,7 +204,7 @@ fn hosts_and_sites_are_counted_as_they_change() {
 }
 
 #[test]
-fn what_is_used_comes_first_and_is_known_without_the_index() {
+fn recently_used_entries_are_first_and_survive_the_index() {
     let directory = tempfile::tempdir().unwrap();
     let now = Timestamp::from_second(2_000_000_000).unwrap();
     {
@@ -249,7 +249,7 @@ proptest! {
     /// Above the limit for sorting, the order is walked. Walking and sorting must give the same
     /// list.
     #[test]
-    fn walking_and_sorting_come_to_the_same(seed in 0_u64..1_000) {
+    fn walking_and_sorting_give_the_same_list(seed in 0_u64..1_000) {
         let directory = tempfile::tempdir().unwrap();
         let spool = support::open_as(directory.path(), Durability::None);
         for number in 0..200_u64 {

@@ -70,7 +70,7 @@ fn check_sizes(spool: &Spool, index: &Index) {
 }
 
 #[test]
-fn an_entry_takes_as_much_as_its_files_do() {
+fn the_size_of_an_entry_is_that_of_its_files() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     for round in 0..3_usize {
@@ -167,7 +167,7 @@ fn new_and_used_entries_are_reported() {
 }
 
 #[test]
-fn what_could_not_be_read_is_known_to_be_missing() {
+fn unreadable_entries_are_known_to_be_missing() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(&spool, "http://a.example/", "title A");

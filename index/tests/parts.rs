@@ -25,7 +25,7 @@ fn of(index: &Index, viewer: &Viewer, url: &str) -> Option<Completeness> {
 }
 
 #[test]
-fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
+fn a_page_is_complete_with_its_nested_sub_resources() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let index = index(&spool);
@@ -58,7 +58,7 @@ fn a_page_is_whole_when_its_parts_and_theirs_are_there() {
 }
 
 #[test]
-fn a_part_is_there_for_whom_it_is_kept() {
+fn a_personal_sub_resource_counts_for_its_owner_only() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let index = index(&spool);
@@ -101,7 +101,7 @@ fn a_part_is_there_for_whom_it_is_kept() {
 }
 
 #[test]
-fn what_is_kept_for_a_login_may_be_that_part() {
+fn a_sub_resource_may_be_stored_for_a_login() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let index = index(&spool);
@@ -135,7 +135,7 @@ fn completeness_is_unknown_beyond_the_lookup_budget() {
 }
 
 #[test]
-fn what_is_kept_of_a_host_or_a_site_is_counted_for_who_asks() {
+fn entries_of_a_host_or_site_are_counted_for_the_viewer() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let index = index(&spool);

@@ -20,7 +20,7 @@ fn found(index: &Index, query: &str) -> Vec<String> {
 }
 
 #[test]
-fn pages_are_found_by_what_they_say() {
+fn pages_are_found_by_their_text() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     for (name, page) in [
@@ -77,7 +77,7 @@ fn pages_are_found_by_what_they_say() {
 }
 
 #[test]
-fn a_search_is_filtered_as_a_list_and_goes_on_from_page_to_page() {
+fn a_search_is_filtered_and_paged_like_a_list() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     for number in 0..25 {
@@ -123,7 +123,7 @@ fn a_search_is_filtered_as_a_list_and_goes_on_from_page_to_page() {
 }
 
 #[test]
-fn it_is_known_what_refers_to_what() {
+fn referrers_are_listed() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     store(
@@ -175,7 +175,7 @@ impl Describe for Fragile {
 }
 
 #[test]
-fn a_page_that_its_reader_fails_at_costs_no_others() {
+fn an_unreadable_page_does_not_affect_others() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     for name in ["first", "bad", "last"] {
@@ -233,7 +233,7 @@ fn documentation() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_page_about_a_thing_comes_before_those_that_name_it() {
+fn a_page_about_a_term_ranks_before_pages_that_mention_it() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
     for (url, page) in documentation() {

@@ -107,7 +107,7 @@ fn check(disk: &SimDisk, durability: Durability, turns: u8, what: &str) {
 }
 
 #[test]
-fn a_stop_and_a_power_cut_at_any_step_leave_every_body() {
+fn a_crash_at_any_step_keeps_every_body() {
     for (durability, cuts) in DURABILITIES {
         let base = base();
         for call in 0.. {
@@ -130,7 +130,7 @@ fn a_stop_and_a_power_cut_at_any_step_leave_every_body() {
 }
 
 #[test]
-fn an_error_at_any_step_harms_nothing() {
+fn an_error_at_any_step_loses_nothing() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
         let base = base();
         for call in 0.. {

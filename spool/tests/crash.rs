@@ -232,7 +232,7 @@ fn at_every_call(
 }
 
 #[test]
-fn a_stop_leaves_all_that_was_acknowledged() {
+fn a_stop_keeps_every_acknowledged_write() {
     for durability in DURABILITIES {
         let base = base();
         let calls = at_every_call(&base, durability, Fault::Stop, |disk, call, done, _| {
@@ -244,7 +244,7 @@ fn a_stop_leaves_all_that_was_acknowledged() {
 }
 
 #[test]
-fn a_power_cut_leaves_what_was_promised() {
+fn a_power_cut_keeps_every_durable_write() {
     for durability in DURABILITIES {
         let base = base();
         at_every_call(&base, durability, Fault::Stop, |disk, call, done, _| {
@@ -258,7 +258,7 @@ fn a_power_cut_leaves_what_was_promised() {
 }
 
 #[test]
-fn an_error_is_told_and_harms_nothing() {
+fn an_error_is_reported_and_loses_nothing() {
     for durability in DURABILITIES {
         for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
             let base = base();
@@ -276,7 +276,7 @@ fn an_error_is_told_and_harms_nothing() {
 }
 
 #[test]
-fn recovering_can_be_stopped_too() {
+fn a_recovery_can_be_interrupted() {
     // Finished entries wait in tmp/ for their batch when the process ends.
     let left = base();
     let (spool, _) = open(&left, Durability::Batch).unwrap();
@@ -335,7 +335,7 @@ fn the_first_opening_can_be_stopped() {
 }
 
 #[test]
-fn what_was_removed_stays_removed() {
+fn a_removed_entry_stays_removed() {
     for durability in [Durability::Each, Durability::Batch] {
         for call in 0.. {
             let disk = base();

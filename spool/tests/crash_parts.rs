@@ -284,22 +284,22 @@ fn stop_everywhere(durability: Durability) {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_under_each() {
+fn no_acknowledged_write_is_lost_under_each() {
     stop_everywhere(Durability::Each);
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_under_batch() {
+fn no_acknowledged_write_is_lost_under_batch() {
     stop_everywhere(Durability::Batch);
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_under_none() {
+fn no_acknowledged_write_is_lost_under_none() {
     stop_everywhere(Durability::None);
 }
 
 #[test]
-fn an_error_is_told_and_harms_nothing() {
+fn an_error_is_reported_and_loses_nothing() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         let fault = |call| Fault::Fail(call, kind);
         at_every_call(Durability::Batch, fault, |disk, call, done, errors| {

@@ -79,7 +79,7 @@ fn any_cut_and_any_addition_is_noticed() {
 }
 
 #[test]
-fn a_large_entry_is_noticed_at_once_or_by_its_verifier() {
+fn damage_to_a_large_entry_is_noticed() {
     let stored = stored(400_000);
     let beginning = &support::bytes(400_000)[..100];
     let first = stored.bytes.windows(100).position(|window| window == beginning).unwrap();
@@ -105,7 +105,7 @@ fn a_large_entry_is_noticed_at_once_or_by_its_verifier() {
 }
 
 #[test]
-fn what_was_replaced_meanwhile_is_not_set_aside() {
+fn a_replaced_entry_is_not_moved_aside() {
     let stored = stored(400_000);
     let Lookup::Found(old) = stored.spool.entry(&place(URL)).unwrap() else { panic!() };
     store(&stored.spool, URL, &support::bytes(500_000)).unwrap();
@@ -130,7 +130,7 @@ fn an_entry_of_another_name_is_not_served() {
 }
 
 #[test]
-fn what_is_no_file_is_neither_followed_nor_waited_for() {
+fn links_and_fifos_are_not_opened() {
     let stored = stored(300);
     let elsewhere = stored.root.path().join("elsewhere");
     fs::write(&elsewhere, &stored.bytes).unwrap();
@@ -157,7 +157,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
 }
 
 #[test]
-fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
+fn only_complete_and_newest_files_are_recovered_from_tmp() {
     let (old, new) = (stored(300_000), stored(300_001));
     let mut damaged = new.bytes.clone();
     damaged[200_000] ^= 1;
@@ -193,7 +193,7 @@ fn what_tmp_holds_is_admitted_only_if_whole_and_newest() {
 }
 
 #[test]
-fn what_was_learnt_counts_for_its_entry_alone() {
+fn an_update_applies_to_its_entry_only() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     store(&spool, URL, &support::bytes(300_000)).unwrap();
@@ -231,7 +231,7 @@ fn what_was_learnt_counts_for_its_entry_alone() {
 }
 
 #[test]
-fn a_damaged_variant_is_set_aside_alone() {
+fn a_damaged_variant_does_not_affect_others() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     let variants = ["", "de", "en"].map(|text| place(URL).with_variant(text));
@@ -259,7 +259,7 @@ fn a_damaged_variant_is_set_aside_alone() {
 }
 
 #[test]
-fn what_no_reader_could_read_is_not_written() {
+fn an_entry_that_readers_would_refuse_is_not_written() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let try_head = |head: &[u8]| spool.begin(&place(URL), entry(head)).err();
@@ -291,7 +291,7 @@ fn what_no_reader_could_read_is_not_written() {
 }
 
 #[test]
-fn the_largest_of_everything_comes_back() {
+fn an_entry_of_maximum_size_round_trips() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let slashes = "x".repeat(wwwoffle_spool::MAX_URL - "http://example.org/".len());
@@ -324,7 +324,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_exchange_comes_back(
+    fn every_exchange_round_trips(
         status in 100_u16..1000,
         fields in proptest::collection::vec("[a-z]{1,9}: [ -~]{0,40}", 0..9),
         pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9_000), 0..9),

@@ -47,7 +47,7 @@ fn an_entry_is_found_as_it_was_stored() {
 }
 
 #[test]
-fn owners_and_variants_are_kept_side_by_side() {
+fn owners_and_variants_have_separate_entries() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -134,7 +134,7 @@ fn an_entry_is_updated_in_all_but_its_body() {
 }
 
 #[test]
-fn what_was_asked_before_a_change_does_not_undo_it() {
+fn an_older_request_does_not_undo_an_invalidation() {
     let time = |second: i64| Timestamp::from_second(1_700_000_000 + second).unwrap();
     for len in [100, 200_000] {
         let root = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ fn what_was_asked_before_a_change_does_not_undo_it() {
 }
 
 #[test]
-fn other_spellings_go_before_what_was_asked_for_plainly() {
+fn variants_of_other_spellings_are_removed_first() {
     for durability in [Durability::Each, Durability::Batch] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -180,7 +180,7 @@ fn other_spellings_go_before_what_was_asked_for_plainly() {
 }
 
 #[test]
-fn the_variant_stored_longest_ago_goes() {
+fn the_oldest_variant_is_removed() {
     for durability in [Durability::Each, Durability::Batch] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);

@@ -91,7 +91,7 @@ fn conditional_store_replaces_only_the_expected_entry() {
 }
 
 #[test]
-fn what_its_origin_has_confirmed_since_is_another() {
+fn a_revalidated_entry_is_not_removed_as_the_old_one() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &options(durability)).unwrap();
@@ -198,7 +198,7 @@ fn check(disk: &SimDisk, durability: Durability, results: &RunResults, is_kept: 
 }
 
 #[test]
-fn a_fault_at_any_step_neither_loses_what_came_nor_puts_the_archived_before_it() {
+fn a_fault_at_any_step_keeps_the_order_of_archived_versions() {
     for durability in DURABILITIES {
         for (is_live, length) in [(true, 3_000), (true, 150_000), (false, 3_000), (false, 150_000)]
         {

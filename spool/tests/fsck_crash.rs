@@ -138,7 +138,7 @@ fn a_repair_can_be_stopped_anywhere() {
 }
 
 #[test]
-fn a_repair_on_a_disk_that_fails_loses_nothing() {
+fn a_repair_on_a_failing_disk_loses_nothing() {
     let base = damaged();
     for kind in [ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
         for call in 0.. {

@@ -62,7 +62,7 @@ fn entries_are_named_once_the_disk_has_space() {
 }
 
 #[test]
-fn a_stop_and_a_power_cut_lose_none() {
+fn a_crash_loses_no_entry() {
     let (disk, spool) = full();
     for seed in 0..64 {
         assert_all_there(&open(&disk.after_power_cut(seed)));
@@ -72,7 +72,7 @@ fn a_stop_and_a_power_cut_lose_none() {
 }
 
 #[test]
-fn one_that_is_deleted_or_replaced_meanwhile_stays_away() {
+fn a_deleted_or_replaced_entry_does_not_return() {
     let (disk, spool) = full();
     assert!(spool.remove(&place(URLS[0])).unwrap());
     disk.set_fault(Fault::Never);
@@ -87,7 +87,7 @@ fn one_that_is_deleted_or_replaced_meanwhile_stays_away() {
 /// While the response has no name, the file of its request stays, so a crash leads to another
 /// fetch.
 #[test]
-fn requests_are_kept_and_added_on_a_full_disk() {
+fn requests_stay_and_are_added_on_a_full_disk() {
     let disk = SimDisk::new();
     let spool = open(&disk);
     let request = outgoing(URLS[0], RequestKind::Page);

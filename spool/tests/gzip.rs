@@ -82,7 +82,7 @@ fn is_sound(root: &Path) -> bool {
 }
 
 #[test]
-fn what_is_compressed_reads_as_it_did() {
+fn a_compressed_entry_reads_unchanged() {
     for len in [20_000, 131_072, 400_000, (3 << 20) + 77, 5 << 20] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Each);
@@ -128,7 +128,7 @@ fn what_is_compressed_reads_as_it_did() {
 }
 
 #[test]
-fn any_part_of_a_large_one_is_read_alone() {
+fn any_range_of_a_large_compressed_body_is_readable() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     let content = text((3 << 20) + 12_345);
@@ -156,7 +156,7 @@ fn any_part_of_a_large_one_is_read_alone() {
 }
 
 #[test]
-fn what_would_not_become_smaller_stays() {
+fn an_incompressible_entry_stays_unchanged() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     for (number, content) in
@@ -173,7 +173,7 @@ fn what_would_not_become_smaller_stays() {
 }
 
 #[test]
-fn what_is_learnt_later_is_kept_with_a_compressed_one() {
+fn updates_of_a_compressed_entry_are_stored() {
     for len in [20_000, 400_000] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Batch);
@@ -199,7 +199,7 @@ fn what_is_learnt_later_is_kept_with_a_compressed_one() {
 }
 
 #[test]
-fn versions_are_compressed_and_come_back() {
+fn versions_are_compressed_and_expanded() {
     for len in [20_000, 400_000] {
         let root = tempfile::tempdir().unwrap();
         let options = wwwoffle_spool::Options {
@@ -232,7 +232,7 @@ fn versions_are_compressed_and_come_back() {
 }
 
 #[test]
-fn a_compressed_entry_moves_and_goes() {
+fn a_compressed_entry_is_moved_and_removed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let (content, other) = (text(300_000), place("http://example.org/other"));
@@ -253,7 +253,7 @@ fn a_compressed_entry_moves_and_goes() {
 }
 
 #[test]
-fn what_is_open_stays_readable_while_its_file_is_rewritten() {
+fn an_open_entry_stays_readable_during_a_rewrite() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     let content = text(700_000);
@@ -266,7 +266,7 @@ fn what_is_open_stays_readable_while_its_file_is_rewritten() {
 }
 
 #[test]
-fn what_a_crash_leaves_of_compressing_is_no_entry() {
+fn an_unfinished_compression_is_not_an_entry() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     store(&spool, URL, &text(50_000)).unwrap();
@@ -343,7 +343,7 @@ fn any_changed_byte_is_noticed_or_harmless() {
 }
 
 #[test]
-fn what_others_have_compressed_is_not_taken_for_ours() {
+fn a_file_compressed_by_another_program_is_refused() {
     let (root, spool, packed, _) = packed(9_000);
     let mut other = Vec::new();
     let level = flate2::Compression::default();
@@ -358,7 +358,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn any_entry_comes_back(
+    fn any_compressed_entry_round_trips(
         pieces in proptest::collection::vec((0..40_000_usize, any::<bool>()), 0..12),
         status in 200..600_u16,
         trailers in proptest::option::of("[A-Z]{1,9}: [a-z]{0,2000}\r\n"),
@@ -387,7 +387,7 @@ proptest! {
     }
 
     #[test]
-    fn rubbish_behind_the_magic_is_never_served(
+    fn invalid_bytes_after_the_magic_are_never_served(
         rubbish in proptest::collection::vec(any::<u8>(), 0..400),
         keep in 2..120_usize,
     ) {

@@ -39,7 +39,7 @@ fn is_compressed(spool: &Spool) -> bool {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_not_begun() {
+fn a_rewrite_without_enough_space_is_not_started() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     let content = text(3 << 20);
@@ -74,7 +74,7 @@ fn what_there_is_no_room_for_is_not_begun() {
 }
 
 #[test]
-fn it_is_stopped_within_a_large_file() {
+fn a_rewrite_stops_within_a_large_file() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     let content = text(3 << 20);
@@ -101,7 +101,7 @@ fn it_is_stopped_within_a_large_file() {
 }
 
 #[test]
-fn what_does_not_become_smaller_is_not_written_to_its_end() {
+fn an_incompressible_rewrite_is_abandoned_early() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     // Only the beginning of the body looks compressible.

@@ -107,7 +107,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
-fn a_stop_or_a_power_cut_leaves_one_or_the_other() {
+fn a_crash_leaves_the_old_or_the_new_file() {
     for durability in DURABILITIES {
         let base = base();
         for call in 0.. {
@@ -130,7 +130,7 @@ fn a_stop_or_a_power_cut_leaves_one_or_the_other() {
 }
 
 #[test]
-fn an_error_is_told_and_harms_nothing() {
+fn an_error_is_reported_and_loses_nothing() {
     let base = base();
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         for call in 0.. {
@@ -151,7 +151,7 @@ fn an_error_is_told_and_harms_nothing() {
 }
 
 #[test]
-fn what_is_removed_after_it_was_rewritten_stays_so() {
+fn an_entry_removed_after_a_rewrite_stays_removed() {
     for durability in [Durability::Each, Durability::Batch] {
         for call in 0.. {
             let disk = base();
@@ -180,7 +180,7 @@ fn what_is_removed_after_it_was_rewritten_stays_so() {
 }
 
 #[test]
-fn what_comes_meanwhile_is_not_replaced() {
+fn an_entry_stored_during_a_rewrite_is_not_replaced() {
     let disk = base();
     let spool = open(&disk, Durability::Each).unwrap();
     let other = spool.clone();

@@ -31,7 +31,7 @@ fn monitor(number: u16, versions: u16) -> Monitor {
 }
 
 #[test]
-fn a_monitored_page_comes_back_with_everything() {
+fn a_monitored_page_round_trips() {
     let root = tempfile::tempdir().unwrap();
     let (mut one, other) = (monitor(1, 3), monitor(2, 0));
     let key = one.request.summary.place.key();
@@ -65,7 +65,7 @@ fn a_monitored_page_comes_back_with_everything() {
 }
 
 #[test]
-fn what_was_missed_is_due_once() {
+fn a_missed_time_is_due_once() {
     let mut one = monitor(1, 0);
     one.request.summary.queued = "2026-11-20T12:00:00Z".parse().unwrap();
     let utc = TimeZone::UTC;
@@ -81,7 +81,7 @@ fn what_was_missed_is_due_once() {
 }
 
 #[test]
-fn what_is_no_schedule_is_set_aside() {
+fn an_invalid_schedule_file_is_moved_aside() {
     let root = tempfile::tempdir().unwrap();
     let one = monitor(1, 3);
     let path = root.path().join(format!("monitor/{}.warc", one.request.summary.place.key()));
@@ -121,7 +121,7 @@ fn what_is_no_schedule_is_set_aside() {
 }
 
 #[test]
-fn their_number_is_bounded() {
+fn the_number_of_monitored_pages_is_limited() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     for number in 0..MAX_MONITORS {

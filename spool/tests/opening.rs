@@ -24,7 +24,7 @@ fn refused(root: &Path) -> Error {
 }
 
 #[test]
-fn a_spool_is_made_where_there_is_nothing() {
+fn a_missing_spool_is_created() {
     let above = tempfile::tempdir().unwrap();
     let root = above.path().join("a/b/spool");
     drop(open(&root, Durability::Batch));
@@ -37,7 +37,7 @@ fn a_spool_is_made_where_there_is_nothing() {
 }
 
 #[test]
-fn a_second_opening_is_told_who_has_it() {
+fn a_locked_spool_names_its_process() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let error = refused(root.path());
@@ -60,7 +60,7 @@ fn a_second_opening_is_told_who_has_it() {
 }
 
 #[test]
-fn what_is_no_spool_is_left_alone() {
+fn a_directory_that_is_not_a_spool_is_unchanged() {
     let root = tempfile::tempdir().unwrap();
     fs::write(root.path().join("letter.txt"), "dear").unwrap();
     let error = refused(root.path());
@@ -80,7 +80,7 @@ fn what_is_no_spool_is_left_alone() {
 }
 
 #[test]
-fn where_nothing_can_be_made_is_refused() {
+fn a_path_where_nothing_can_be_created_is_refused() {
     // Below /proc nothing can be created: the system reports a missing name, even if its parent
     // exists.
     for path in ["/proc/spool", "/proc/a/b/spool"] {
@@ -104,7 +104,7 @@ fn a_newer_format_is_not_touched() {
 }
 
 #[test]
-fn a_refusal_of_the_system_says_what_to_do() {
+fn a_system_error_is_reported_with_advice() {
     for (kind, words) in [
         (ErrorKind::PermissionDenied, "give this user the right to read and write there"),
         (ErrorKind::ReadOnlyFilesystem, "mount it writable, or copy the spool"),
@@ -123,7 +123,7 @@ fn a_refusal_of_the_system_says_what_to_do() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn a_full_disk_is_told_and_keeps_what_it_has() {
+fn a_full_disk_is_reported_and_keeps_its_entries() {
     let root = SmallDisk::mount();
     let spool = open(&root.0.path().join("spool"), Durability::Each);
     store(&spool, "http://a/", b"kept").unwrap();
@@ -162,7 +162,7 @@ impl Drop for SmallDisk {
 }
 
 #[test]
-fn the_state_is_remembered_and_a_damaged_one_told() {
+fn the_state_is_stored_and_damage_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     assert_eq!(spool.state().unwrap(), (ProgramState::default(), None));

@@ -67,7 +67,7 @@ fn partial(spool: &Spool) -> Partial {
 }
 
 #[test]
-fn ranges_are_kept_put_together_and_made_whole() {
+fn segments_are_stored_joined_and_completed() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -107,7 +107,7 @@ fn ranges_are_kept_put_together_and_made_whole() {
 }
 
 #[test]
-fn a_part_is_nowhere_whole() {
+fn a_segment_is_never_served_as_complete() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(400_000);
@@ -134,7 +134,7 @@ fn a_part_is_nowhere_whole() {
 }
 
 #[test]
-fn what_came_of_a_broken_transfer_is_kept_without_a_copy() {
+fn a_broken_transfer_becomes_a_segment_without_copying() {
     for len in [1_000, 3_000_000] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Batch);
@@ -170,7 +170,7 @@ fn what_came_of_a_broken_transfer_is_kept_without_a_copy() {
 }
 
 #[test]
-fn another_body_takes_the_place_of_the_older() {
+fn segments_of_a_newer_body_replace_older_ones() {
     let other = |validator: &[u8], complete_length| NewSegment {
         validator: validator.to_vec(),
         complete_length,
@@ -224,7 +224,7 @@ fn killed_copy(root: &std::path::Path) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_whole_entry_and_a_removal_take_the_parts_along() {
+fn a_complete_entry_and_a_removal_delete_the_segments() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -254,7 +254,7 @@ fn a_whole_entry_and_a_removal_take_the_parts_along() {
 }
 
 #[test]
-fn an_error_does_not_take_the_parts_along() {
+fn an_error_response_keeps_the_segments() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -271,7 +271,7 @@ fn an_error_does_not_take_the_parts_along() {
 }
 
 #[test]
-fn there_are_never_too_many_segments() {
+fn the_number_of_segments_is_limited() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(400_000);
@@ -294,7 +294,7 @@ fn there_are_never_too_many_segments() {
 }
 
 #[test]
-fn removing_leaves_nothing_however_much_there_is() {
+fn a_removal_deletes_all_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     keep(&spool, &[7; 10], 0..1);
@@ -307,7 +307,7 @@ fn removing_leaves_nothing_however_much_there_is() {
 }
 
 #[test]
-fn what_no_segment_can_be_is_refused() {
+fn an_invalid_segment_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let begin = |new| spool.begin_segment(&place(URL), new);
@@ -330,7 +330,7 @@ fn what_no_segment_can_be_is_refused() {
 }
 
 #[test]
-fn parts_of_answers_that_vary_lie_side_by_side() {
+fn segments_of_variants_are_stored_separately() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let keep = |variant: &str| {
@@ -370,7 +370,7 @@ fn parts_of_answers_that_vary_lie_side_by_side() {
 }
 
 #[test]
-fn a_download_is_taken_up_again_where_it_broke_off() {
+fn an_interrupted_download_is_resumed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let body = support::bytes(3_000_000);
@@ -395,7 +395,7 @@ fn a_download_is_taken_up_again_where_it_broke_off() {
 }
 
 #[test]
-fn two_bodies_are_never_put_together() {
+fn two_bodies_are_never_combined() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);

@@ -87,7 +87,7 @@ fn any_change_of_a_small_segment_is_noticed() {
 }
 
 #[test]
-fn a_segment_of_another_name_place_or_kind_is_not_there() {
+fn a_segment_under_a_wrong_name_is_not_used() {
     let kept = kept(300);
     let directory = kept.path.parent().unwrap().to_owned();
     let names = [
@@ -121,7 +121,7 @@ fn a_segment_of_another_name_place_or_kind_is_not_there() {
 }
 
 #[test]
-fn what_is_no_file_is_neither_followed_nor_waited_for() {
+fn links_and_fifos_are_not_opened() {
     let kept = kept(300);
     let elsewhere = kept.root.path().join("elsewhere");
     fs::write(&elsewhere, &kept.bytes).unwrap();
@@ -154,7 +154,7 @@ fn what_is_no_file_is_neither_followed_nor_waited_for() {
 }
 
 #[test]
-fn of_a_large_segment_only_sound_blocks_come_out() {
+fn only_valid_blocks_of_a_large_segment_are_read() {
     let kept = kept(3 * MIB + 5);
     let body = support::bytes(3 * MIB + 5);
     let start = kept.bytes.windows(99).position(|window| window == &body[..99]).unwrap();
@@ -184,7 +184,7 @@ fn of_a_large_segment_only_sound_blocks_come_out() {
 }
 
 #[test]
-fn of_a_large_entry_only_sound_blocks_come_out() {
+fn only_valid_blocks_of_a_large_entry_are_read() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let body = support::bytes(3 * MIB + 5);
@@ -206,7 +206,7 @@ fn of_a_large_entry_only_sound_blocks_come_out() {
 }
 
 #[test]
-fn an_entry_without_checksums_of_blocks_is_verified_whole_first() {
+fn an_entry_without_block_checksums_is_verified_completely_first() {
     // The file as it was written before blocks had checksums: without its last record, and with the
     // matching length.
     let root = tempfile::tempdir().unwrap();

@@ -193,7 +193,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn parts_are_what_the_model_says(steps in steps(), is_batch in any::<bool>()) {
+    fn segments_agree_with_the_model(steps in steps(), is_batch in any::<bool>()) {
         let durability = if is_batch { Durability::Batch } else { Durability::None };
         let root = tempfile::tempdir().unwrap();
         let mut spool = open(root.path(), durability);

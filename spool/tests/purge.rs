@@ -125,7 +125,7 @@ fn purge_visits_each_entry_once() {
 }
 
 #[test]
-fn directories_that_are_empty_go_along_and_come_back() {
+fn empty_directories_are_removed_and_recreated() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     for _ in 0..3 {
@@ -163,7 +163,7 @@ fn entries_stored_during_a_purge_stay() {
 }
 
 #[test]
-fn a_pin_that_is_set_while_it_is_purged_holds() {
+fn a_pin_set_during_a_purge_is_respected() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let all: Vec<_> = (0..9).map(|number| place(&format!("http://p/{number}"))).collect();
@@ -191,7 +191,7 @@ fn all_urls(spool: &Spool) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_download_that_has_come_later_stays() {
+fn a_segment_stored_after_the_plan_stays() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -220,7 +220,7 @@ fn a_download_that_has_come_later_stays() {
 }
 
 #[test]
-fn foreign_files_are_neither_counted_nor_touched() {
+fn foreign_files_are_not_counted_or_changed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
     support::store(&spool, "http://h/1", b"x").unwrap();
@@ -272,7 +272,7 @@ fn pins_are_remembered_and_never_guessed() {
 }
 
 #[test]
-fn the_room_on_a_disk_is_told() {
+fn the_space_on_a_disk_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let told = space(root.path()).unwrap();
     assert!(told.total > 0 && told.free <= told.total, "{told:?}");
@@ -308,7 +308,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
-fn no_crash_loses_what_stays() {
+fn a_crash_loses_no_remaining_entry() {
     let base = SimDisk::new();
     let spool = open_sim(&base, Durability::Each).unwrap();
     for round in 0..2 {

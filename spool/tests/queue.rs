@@ -14,7 +14,7 @@ use wwwoffle_spool::{
 };
 
 #[test]
-fn a_request_comes_back_with_everything() {
+fn a_request_round_trips() {
     let root = tempfile::tempdir().unwrap();
     let mut request = outgoing("http://example.org/form", RequestKind::Post);
     request.body = support::bytes(100_000);
@@ -48,7 +48,7 @@ fn a_request_comes_back_with_everything() {
 }
 
 #[test]
-fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
+fn the_requester_is_written_only_if_the_owner_does_not_imply_it() {
     use RequesterLocation::{Elsewhere, Here};
     let root = tempfile::tempdir().unwrap();
     for (number, (owner, asked_from, field)) in [
@@ -87,7 +87,7 @@ fn where_it_was_asked_for_is_written_only_where_its_owner_does_not_tell() {
 }
 
 #[test]
-fn the_oldest_comes_first() {
+fn the_oldest_request_is_first() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     for second in [5, 3, 9, 1] {
@@ -123,7 +123,7 @@ fn conditional_removal_respects_newer_requests() {
 }
 
 #[test]
-fn only_what_is_meant_is_changed_and_as_it_is_now() {
+fn a_conditional_change_sees_the_current_request() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let (queue, request) = (spool.queue(), outgoing("http://a/1", RequestKind::Page));
@@ -176,7 +176,7 @@ fn secrets_are_nowhere_in_clear() {
 }
 
 #[test]
-fn without_its_key_a_secret_is_unreadable_and_kept() {
+fn a_secret_without_its_key_is_unreadable_and_stays() {
     let root = tempfile::tempdir().unwrap();
     let mut request = outgoing("http://example.org/", RequestKind::Page);
     request.secrets = Secrets::Open(b"Cookie: a=b".to_vec());
@@ -230,7 +230,7 @@ fn a_missing_queue_is_an_error_and_not_an_empty_one() {
 }
 
 #[test]
-fn damaged_requests_are_set_aside() {
+fn damaged_requests_are_moved_aside() {
     let root = tempfile::tempdir().unwrap();
     let request = outgoing("http://example.org/", RequestKind::Page);
     let key = request.summary.place.key();

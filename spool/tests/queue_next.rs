@@ -35,7 +35,7 @@ fn recursive(depth: u16) -> Outgoing {
 }
 
 #[test]
-fn what_a_recursive_fetch_asks_for_comes_back() {
+fn a_request_of_a_recursive_fetch_round_trips() {
     let root = tempfile::tempdir().unwrap();
     let mut request = recursive(3);
     request.summary.runs.push(member(8, 0));
@@ -148,7 +148,7 @@ fn the_stronger_request_is_sent_as_its_requester_would() {
 }
 
 #[test]
-fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
+fn a_remote_request_does_not_gain_local_rights() {
     use RequestKind::{Page, Part};
     use RequesterLocation::{Elsewhere, Here};
     let make = |kind, asked_from, path: &str| {
@@ -184,7 +184,7 @@ fn what_comes_from_elsewhere_never_goes_where_only_this_machine_may() {
 }
 
 #[test]
-fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
+fn a_request_added_during_its_fetch_is_not_lost() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
@@ -208,7 +208,7 @@ fn what_is_asked_for_while_a_request_is_on_its_way_is_not_lost() {
 }
 
 #[test]
-fn a_run_that_is_given_up_leaves_what_others_want() {
+fn an_abandoned_run_keeps_requests_of_others() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let queue = spool.queue();
@@ -275,7 +275,7 @@ fn root() -> &'static Path {
 }
 
 #[test]
-fn no_crash_loses_a_request_or_its_answer() {
+fn a_crash_loses_no_request_or_response() {
     let base = SimDisk::new();
     {
         let options = options(Durability::Each);
@@ -320,7 +320,7 @@ fn check(disk: &SimDisk, what: &str) {
 }
 
 #[test]
-fn the_time_of_a_request_for_a_newer_answer_counts() {
+fn the_time_of_the_newer_request_counts() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     spool.queue().add(&recursive(1)).unwrap();

@@ -20,7 +20,7 @@ use wwwoffle_spool::{
 };
 
 #[test]
-fn what_goes_first_and_what_last_is_kept_whatever_becomes_of_the_request() {
+fn a_priority_survives_every_change_of_a_request() {
     use RequestKind::{Page, Part};
     let root = tempfile::tempdir().unwrap();
     let requests = ["http://a/1", "http://a/2", "http://a/3"].map(|url| outgoing(url, Page));
@@ -86,7 +86,7 @@ fn prioritize(disk: &SimDisk, durability: Durability) -> Result<u64> {
 }
 
 #[test]
-fn a_crash_leaves_each_request_as_it_was_or_as_it_shall_be() {
+fn a_crash_leaves_the_old_or_the_new_request() {
     let base = SimDisk::new();
     {
         let options = options(Durability::Each);

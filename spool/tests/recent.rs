@@ -24,7 +24,7 @@ fn url(number: usize) -> String {
 }
 
 #[test]
-fn what_came_last_is_looked_at_after_a_stop() {
+fn recent_entries_are_checked_after_a_crash() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = support::open(root.path(), durability);
@@ -61,7 +61,7 @@ fn what_came_last_is_looked_at_after_a_stop() {
 }
 
 #[test]
-fn what_was_not_looked_at_to_its_end_is_looked_at_again() {
+fn an_unfinished_check_is_repeated() {
     let root = tempfile::tempdir().unwrap();
     let spool = support::open(root.path(), Durability::Each);
     store(&spool, &url(0), b"body").unwrap();
@@ -77,7 +77,7 @@ fn what_was_not_looked_at_to_its_end_is_looked_at_again() {
 }
 
 #[test]
-fn what_came_long_before_is_not_looked_at() {
+fn old_entries_are_not_checked_after_a_crash() {
     let root = tempfile::tempdir().unwrap();
     let spool = support::open(root.path(), Durability::Each);
     for number in 0..3 {
@@ -127,7 +127,7 @@ fn confirmed_old_entry_does_not_end_the_check() {
 }
 
 #[test]
-fn of_a_list_that_is_too_long_the_last_lines_are_read() {
+fn the_last_lines_of_an_overlong_list_are_read() {
     let root = tempfile::tempdir().unwrap();
     let spool = support::open(root.path(), Durability::Each);
     store(&spool, &url(0), b"body").unwrap();
@@ -161,7 +161,7 @@ fn check_continues_after_an_unreadable_entry() {
 }
 
 #[test]
-fn the_list_does_not_grow_for_ever() {
+fn the_list_does_not_grow_without_limit() {
     let root = tempfile::tempdir().unwrap();
     let spool = support::open(root.path(), Durability::None);
     let host = "h".repeat(230);
@@ -184,7 +184,7 @@ fn sim_root() -> &'static Path {
 }
 
 #[test]
-fn a_disk_that_does_not_take_the_list_keeps_nothing_from_being_done() {
+fn a_failure_to_write_the_list_blocks_nothing() {
     let options = support::options(Durability::Batch);
     for call in 0..60 {
         let disk = SimDisk::new();
@@ -200,7 +200,7 @@ fn a_disk_that_does_not_take_the_list_keeps_nothing_from_being_done() {
 }
 
 #[test]
-fn on_a_full_disk_it_makes_room_for_what_has_to_be_kept() {
+fn the_list_is_deleted_to_make_space_on_a_full_disk() {
     let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();
     for call in 0.. {

@@ -90,7 +90,7 @@ fn move_keeps_versions_and_variants() {
 }
 
 #[test]
-fn what_is_kept_there_is_replaced_only_if_that_is_said() {
+fn a_move_replaces_an_entry_only_if_forced() {
     let root = full::spool();
     let (spool, _) = Spool::open(root.path(), &full::options()).unwrap();
     let (from, to) = (place(SMALL), place(LARGE));
@@ -111,7 +111,7 @@ fn what_is_kept_there_is_replaced_only_if_that_is_said() {
 }
 
 #[test]
-fn what_comes_there_while_it_is_copied_stays() {
+fn an_entry_stored_during_a_move_stays() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         for (url, is_forced) in [(SMALL, false), (VARIES, false), (SMALL, true)] {
             let disk = SimDisk::new();
@@ -139,7 +139,7 @@ fn what_comes_there_while_it_is_copied_stays() {
 }
 
 #[test]
-fn versions_lose_nothing_to_another_of_the_same_moment() {
+fn versions_of_the_same_time_are_both_moved() {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
     let (from, to) = (place("http://a.example/from"), place("http://a.example/to"));
@@ -159,7 +159,7 @@ fn versions_lose_nothing_to_another_of_the_same_moment() {
 }
 
 #[test]
-fn a_damaged_version_is_set_aside_and_the_others_come_along() {
+fn a_damaged_version_is_moved_aside_and_the_others_are_moved() {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
     let (from, to) = (place("http://a.example/from"), place("http://a.example/to"));
@@ -181,7 +181,7 @@ fn a_damaged_version_is_set_aside_and_the_others_come_along() {
 }
 
 #[test]
-fn a_version_that_is_compressed_while_it_is_looked_at_is_not_missing() {
+fn a_version_compressed_during_a_lookup_is_found() {
     let disk = SimDisk::new();
     let spool = open(&disk, Durability::Each).unwrap();
     let (from, to) = (place("http://a.example/from"), place("http://a.example/to"));
@@ -227,7 +227,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
 }
 
 #[test]
-fn no_crash_loses_what_is_moved() {
+fn a_crash_during_a_move_loses_nothing() {
     let base = SimDisk::new();
     let spool = open(&base, Durability::Each).unwrap();
     full::fill(&spool);

@@ -58,7 +58,7 @@ fn sound(root: &Path) {
 }
 
 #[test]
-fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
+fn a_removal_applies_at_once_and_can_be_undone() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let (one, large) = (place(ONE), place("http://a.example/large"));
@@ -113,7 +113,7 @@ fn what_was_removed_is_gone_at_once_and_comes_back_as_it_was() {
 }
 
 #[test]
-fn what_has_come_meanwhile_stays() {
+fn a_newer_entry_survives_an_undo() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     for url in [ONE, TWO, "http://c.example/same"] {
@@ -166,7 +166,7 @@ fn undo_compares_heads_and_not_only_bodies() {
 }
 
 #[test]
-fn what_was_stored_last_is_the_entry_in_whatever_order_it_comes_back() {
+fn the_newest_restored_copy_is_the_entry() {
     for is_first_first in [true, false] {
         for len in [10, 300_000] {
             let root = tempfile::tempdir().unwrap();
@@ -201,7 +201,7 @@ fn what_was_stored_last_is_the_entry_in_whatever_order_it_comes_back() {
 }
 
 #[test]
-fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
+fn a_shared_body_stays_while_a_removed_entry_needs_it() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let text = bytes(40_000);
@@ -229,7 +229,7 @@ fn a_body_that_others_share_stays_as_long_as_something_that_rests_needs_it() {
 }
 
 #[test]
-fn parts_of_a_download_do_not_come_back() {
+fn an_undo_does_not_restore_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let part = NewSegment {
@@ -280,7 +280,7 @@ fn removals_are_discarded_by_age_and_size() {
 }
 
 #[test]
-fn a_check_says_what_does_not_belong_there() {
+fn a_check_reports_foreign_files_in_removals() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     for url in [ONE, TWO] {
@@ -348,7 +348,9 @@ proptest! {
     /// In any order of steps, the newest response of a URL is found, deleted entries stay deleted,
     /// and a removed entry comes back unless a newer one exists.
     #[test]
-    fn nothing_is_lost_and_nothing_older_wins(steps in prop::collection::vec(step(), 1..24)) {
+    fn the_newest_response_wins_in_any_order_of_steps(
+        steps in prop::collection::vec(step(), 1..24),
+    ) {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path());
         let urls = [ONE, TWO, "http://c.example/3"];

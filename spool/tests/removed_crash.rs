@@ -132,7 +132,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
-fn a_stop_and_a_power_cut_at_any_step_lose_nothing() {
+fn a_crash_at_any_step_loses_nothing() {
     for (durability, cuts) in DURABILITIES {
         let base = base();
         for call in 0.. {
@@ -237,7 +237,7 @@ fn check_twice(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
-fn the_later_takes_the_place_of_the_earlier_at_any_step_or_not_at_all() {
+fn a_replacement_is_complete_or_absent_after_a_crash() {
     let base = twice();
     for (durability, cuts) in DURABILITIES {
         for call in 0.. {
@@ -262,7 +262,7 @@ fn the_later_takes_the_place_of_the_earlier_at_any_step_or_not_at_all() {
 }
 
 #[test]
-fn an_error_does_not_keep_the_later_from_its_place() {
+fn an_error_does_not_prevent_the_replacement() {
     let base = twice();
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         for call in 0.. {

@@ -80,7 +80,7 @@ fn assert_sound(disk: &SimDisk) {
 }
 
 #[test]
-fn requests_are_written_and_the_mode_has_room_still() {
+fn requests_are_written_and_the_mode_still_has_space() {
     let disk = base();
     let (spool, _) = open(&disk, Durability::Batch);
     disk.set_fault(Fault::Full);
@@ -102,7 +102,7 @@ fn requests_are_written_and_the_mode_has_room_still() {
 }
 
 #[test]
-fn what_was_used_is_made_again_when_there_is_room() {
+fn used_reserve_files_are_recreated_when_there_is_space() {
     let disk = base();
     let (spool, _) = open(&disk, Durability::Each);
     let all = slots(&disk);
@@ -118,7 +118,7 @@ fn what_was_used_is_made_again_when_there_is_room() {
 }
 
 #[test]
-fn nothing_is_kept_in_reserve_unasked() {
+fn no_reserve_is_created_by_default() {
     let disk = SimDisk::new();
     let (spool, _) = open(&disk, Durability::Each);
     set_mode(&spool, "online").unwrap();
@@ -151,7 +151,7 @@ fn reserve_works_on_copy_on_write_file_systems() {
 /// A name in the reserve may be a second name of a file in use, after a power cut or because a
 /// person put it there.
 #[test]
-fn what_is_no_slot_is_not_written_over() {
+fn a_reserve_name_of_a_used_file_is_not_overwritten() {
     let disk = base();
     let (spool, _) = open(&disk, Durability::Each);
     let file = disk.files(&root().join("http")).pop().unwrap();
@@ -172,7 +172,7 @@ fn what_is_no_slot_is_not_written_over() {
 }
 
 #[test]
-fn a_crash_leaves_the_old_or_the_new() {
+fn a_crash_leaves_the_old_or_the_new_state() {
     let base = base();
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         for call in 0.. {

@@ -53,7 +53,7 @@ fn texts(spool: &Spool, place: &Place) -> String {
 }
 
 #[test]
-fn what_comes_while_it_is_copied_becomes_a_version() {
+fn an_entry_stored_during_a_restore_becomes_a_version() {
     for durability in DURABILITIES {
         let disk = SimDisk::new();
         let open = |disk: &SimDisk, kept| {
@@ -108,7 +108,7 @@ fn restored_version_and_entry_swap_places() {
 }
 
 #[test]
-fn what_was_there_stays_though_no_versions_are_kept() {
+fn a_restore_keeps_the_replaced_entry_as_a_version() {
     for (kept, want) in [(0, "a b"), (1, "a b"), (9, "a b")] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Batch, 9);
@@ -125,7 +125,7 @@ fn what_was_there_stays_though_no_versions_are_kept() {
 }
 
 #[test]
-fn the_same_body_is_nothing_to_restore_and_an_entry_may_be_missing() {
+fn restoring_an_equal_body_changes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each, 9);
     let place = place(URL);
@@ -142,7 +142,7 @@ fn the_same_body_is_nothing_to_restore_and_an_entry_may_be_missing() {
 }
 
 #[test]
-fn a_damaged_version_is_set_aside_and_never_restored() {
+fn a_damaged_version_is_moved_aside_and_never_restored() {
     for size in [1_000, 300_000] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), Durability::Each, 9);
@@ -168,7 +168,7 @@ fn a_damaged_version_is_set_aside_and_never_restored() {
 }
 
 #[test]
-fn one_version_is_removed_and_nothing_else() {
+fn only_the_chosen_version_is_removed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each, 9);
     let place = place(URL);
@@ -224,7 +224,7 @@ fn check(disk: &SimDisk, durability: Durability, done: [bool; 2], size: usize, w
 }
 
 #[test]
-fn no_crash_loses_what_is_restored_nor_what_was_there() {
+fn a_crash_during_a_restore_loses_nothing() {
     for size in [10, 200_000] {
         let base = SimDisk::new();
         let spool = open_sim(&base, Durability::Each).unwrap();

@@ -80,7 +80,7 @@ fn prefix(spool: &Spool, body: &[u8]) -> usize {
 }
 
 #[test]
-fn a_download_that_was_killed_goes_on_where_it_was() {
+fn a_killed_download_is_resumed() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let it = under_way(durability, 7 * MIB);
         let root = killed(it.root.path());
@@ -103,7 +103,7 @@ fn a_download_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_segment_that_was_killed_is_kept_where_it_begins() {
+fn a_killed_segment_keeps_its_start() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let new = NewSegment {
@@ -128,7 +128,7 @@ fn a_segment_that_was_killed_is_kept_where_it_begins() {
 }
 
 #[test]
-fn only_what_the_checkpoints_vouch_for_is_kept() {
+fn only_checkpointed_bytes_are_recovered() {
     let it = under_way(Durability::Batch, 7 * MIB);
     let sound = killed(it.root.path());
     let (data, check) = (one(sound.path(), "tmp", "warc"), one(sound.path(), "tmp", "check"));
@@ -195,7 +195,7 @@ fn only_what_the_checkpoints_vouch_for_is_kept() {
 }
 
 #[test]
-fn a_download_that_ends_leaves_no_checkpoints() {
+fn a_finished_download_leaves_no_checkpoints() {
     for how in 0..3 {
         let it = under_way(Durability::Batch, 3 * MIB);
         assert!(one(it.root.path(), "tmp", "check").exists());
@@ -212,7 +212,7 @@ fn a_download_that_ends_leaves_no_checkpoints() {
 }
 
 #[test]
-fn what_is_outdated_when_the_spool_is_opened_is_no_part_either() {
+fn an_outdated_download_is_not_recovered() {
     let it = under_way(Durability::Batch, 3 * MIB);
     let check = one(it.root.path(), "tmp", "check");
     let before = killed(it.root.path());
@@ -250,7 +250,7 @@ fn open_on(disk: &SimDisk) -> wwwoffle_spool::Result<(Spool, Recovery)> {
 }
 
 #[test]
-fn a_disk_that_fails_while_a_spool_is_opened_takes_no_download() {
+fn a_disk_error_during_opening_loses_no_download() {
     let (killed, body) = killed_on_a_disk();
     for call in 0.. {
         let disk = killed.restarted();
@@ -269,7 +269,7 @@ fn a_disk_that_fails_while_a_spool_is_opened_takes_no_download() {
 }
 
 #[test]
-fn what_the_disk_has_no_room_for_is_not_copied_again_and_again() {
+fn a_recovery_without_space_is_not_repeated() {
     let (disk, body) = killed_on_a_disk();
     let spool = open_on(&disk).unwrap().0;
     disk.set_fault(Fault::Fail(20, ErrorKind::StorageFull));

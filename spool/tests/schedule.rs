@@ -286,7 +286,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 #[test]
-fn clocks_that_are_put_are_followed() {
+fn clock_changes_are_followed() {
     let berlin = TimeZone::posix(ZONES[0].posix).unwrap();
     for (text, now, want) in [
         // The hour from 02:00 to 03:00 does not exist on the 29th of March 2026.
@@ -341,7 +341,7 @@ fn a_schedule_is_read_as_people_write_it() {
 }
 
 #[test]
-fn what_is_no_schedule_says_why() {
+fn an_invalid_schedule_is_explained() {
     let fields = "expected the five fields of cron, as in \"30 6 * * 1-5\", or @daily, not ";
     let minutes = "the minutes are * or a list such as 1,3,5-10 of numbers from 0 to 59, not ";
     let months =
@@ -379,7 +379,10 @@ fn what_is_no_schedule_says_why() {
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_refused_or_comes_back(text in "[0-9*/,@a-z -]{0,24}", fields in "([0-9*]{1,2}[-/,]?[0-9*]? ){5}") {
+    fn any_schedule_is_refused_or_round_trips(
+        text in "[0-9*/,@a-z -]{0,24}",
+        fields in "([0-9*]{1,2}[-/,]?[0-9*]? ){5}",
+    ) {
         for text in [text, fields] {
             if let Ok(schedule) = text.parse::<Schedule>() {
                 assert_eq!(schedule.to_string().parse(), Ok(schedule), "{text:?}");

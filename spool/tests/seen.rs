@@ -35,7 +35,7 @@ fn only(root: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn what_others_change_is_seen() {
+fn changes_by_other_programs_are_seen() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let (spool, at) = (open(root, Durability::None), place(URL));
@@ -101,7 +101,7 @@ impl ChangeListener for ChangedKeys {
 }
 
 #[test]
-fn what_the_program_changes_is_told() {
+fn changes_by_the_program_are_reported() {
     for durability in [Durability::None, Durability::Batch, Durability::Each] {
         for length in [10, LARGE] {
             let directory = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ fn what_the_program_changes_is_told() {
 }
 
 #[test]
-fn setting_a_damaged_one_aside_while_looking_is_told() {
+fn moving_a_damaged_entry_aside_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, at) = (open(directory.path(), Durability::None), place(URL));
     store(&spool, URL, b"one").unwrap();

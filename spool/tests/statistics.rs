@@ -33,7 +33,7 @@ fn counts_outlive_the_spool() {
 }
 
 #[test]
-fn what_is_damaged_is_set_aside_and_counting_begins_anew() {
+fn damaged_statistics_are_moved_aside_and_reset() {
     let file = |root: &tempfile::TempDir| root.path().join("statistics");
     let long = vec![b'\n'; MAX_STATISTICS + 1];
     for damaged in [&b""[..], b"wwwoffle-statistics 1\nday 2026", b"\xff\0", &long] {

@@ -50,7 +50,7 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
 }
 
 #[test]
-fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
+fn readers_miss_nothing_during_concurrent_updates() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
         let batch_interval = Duration::ZERO;
@@ -101,7 +101,7 @@ fn readers_miss_nothing_while_variants_come_and_entries_are_updated() {
 }
 
 #[test]
-fn of_two_writers_the_last_to_finish_wins() {
+fn the_last_writer_to_finish_wins() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability);
@@ -120,7 +120,7 @@ fn of_two_writers_the_last_to_finish_wins() {
 }
 
 #[test]
-fn a_writer_that_is_dropped_changes_nothing() {
+fn a_dropped_writer_changes_nothing() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     store(&spool, URL, b"old").unwrap();
@@ -220,7 +220,7 @@ fn a_hosts_directory_may_be_deleted_at_any_time() {
 }
 
 #[test]
-fn requests_of_many_threads_are_all_there() {
+fn requests_of_many_threads_are_all_queued() {
     let root = tempfile::tempdir().unwrap();
     {
         let spool = open(root.path(), Durability::Batch);

@@ -364,14 +364,14 @@ fn stop_everywhere(durability: Durability, ops: &[Op]) {
 }
 
 #[test]
-fn a_stop_or_power_cut_takes_back_no_more_than_promised() {
+fn a_crash_undoes_no_durable_change() {
     for durability in DURABILITIES {
         stop_everywhere(durability, &SCRIPT);
     }
 }
 
 #[test]
-fn an_error_leaves_the_old_or_the_new() {
+fn an_error_leaves_the_old_or_the_new_version() {
     for durability in DURABILITIES {
         let (base, start) = base();
         // A denied permission may also mean that the file system has no links. Then a file can have
@@ -416,7 +416,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn any_order_of_calls_does_what_the_model_does(
+    fn any_order_of_calls_agrees_with_the_model(
         ops in proptest::collection::vec(op(), 1..30),
         durability in prop::sample::select(&DURABILITIES[..]),
     ) {

@@ -79,7 +79,7 @@ fn newest_versions_are_kept_up_to_the_limit() {
 }
 
 #[test]
-fn what_is_monitored_keeps_its_own_number() {
+fn monitored_pages_have_their_own_version_limit() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch, 1);
     let request = outgoing(URL, RequestKind::Refresh);
@@ -118,7 +118,7 @@ fn number_of_versions_is_bounded() {
 }
 
 #[test]
-fn owners_and_variants_have_versions_of_their_own() {
+fn owners_and_variants_have_separate_versions() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch, 9);
     let all = place(URL);
@@ -166,7 +166,7 @@ fn owners_and_variants_have_versions_of_their_own() {
 }
 
 #[test]
-fn what_was_learnt_of_a_large_one_goes_along() {
+fn updates_of_a_large_entry_move_into_its_version() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch, 2);
     let large = |byte: u8| vec![byte; 200_000];
@@ -190,7 +190,7 @@ fn what_was_learnt_of_a_large_one_goes_along() {
 }
 
 #[test]
-fn a_damaged_version_is_set_aside() {
+fn a_damaged_version_is_moved_aside() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each, 9);
     for body in ["a", "b", "c"] {
@@ -322,7 +322,7 @@ fn no_crash_loses_a_version() {
 }
 
 #[test]
-fn writers_of_one_moment_lose_nothing() {
+fn writers_of_the_same_time_lose_nothing() {
     const WRITERS: u8 = 4;
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None, MAX_VERSIONS);
@@ -350,7 +350,7 @@ fn writers_of_one_moment_lose_nothing() {
 }
 
 #[test]
-fn what_comes_late_takes_its_place_among_the_versions() {
+fn a_late_older_response_becomes_a_version() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path(), durability, 3);

@@ -56,7 +56,7 @@ mod tests {
     use hyper::header::PROXY_AUTHORIZATION;
 
     #[test]
-    fn a_login_is_taken_out_of_the_request_whatever_it_is() {
+    fn a_proxy_login_is_removed_from_the_request() {
         let long = format!("Basic {}", "QUFB".repeat(1024));
         for (values, want) in [
             (&["Basic YWRhOnNlY3JldA=="][..], Some(("ada", "secret"))),

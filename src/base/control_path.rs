@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_path_that_is_not_there_is_an_error() {
+    fn a_long_missing_path_is_an_error() {
         let error = ControlPath::of(&std::path::Path::new("/nowhere").join("d".repeat(120)));
         assert_eq!(error.unwrap_err().kind(), std::io::ErrorKind::NotFound);
     }

@@ -29,7 +29,7 @@ mod tests {
     use crate::net::upstream::Failure;
 
     #[test]
-    fn each_level_is_told_once_the_outermost_first() {
+    fn each_level_of_an_error_is_shown_once_from_the_outermost() {
         let source = io::Error::other("no route");
         let failure = Failure::Unreachable { authority: "h.example:80".to_owned(), source };
         assert_eq!(error_chain(&failure), "h.example:80 cannot be reached: no route");

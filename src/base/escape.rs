@@ -63,7 +63,7 @@ mod tests {
     use crate::page::testing::hostile;
 
     #[test]
-    fn all_is_escaped_that_the_engine_escapes_but_for_the_slash() {
+    fn values_are_escaped_like_the_engine_except_for_slashes() {
         let mut all = hostile();
         all.push((0..=0x24f).filter_map(char::from_u32).collect());
         all.extend(["'", "''", "é'é", "/\"/", "&&amp;"].map(str::to_owned));

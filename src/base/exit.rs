@@ -88,7 +88,7 @@ mod tests {
     use super::ExitStatus;
 
     #[test]
-    fn numbers_are_the_promised_ones() {
+    fn exit_statuses_have_the_documented_numbers() {
         let codes = ExitStatus::ALL.map(ExitStatus::code);
         assert_eq!(codes, [0, 1, 2, 10, 11, 12, 64, 69, 73, 75]);
     }

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_name_modes_both_ways() {
+    fn mode_names_round_trip() {
         for choice in ModeSetting::ALL {
             assert_eq!(choice.as_str().parse(), Ok(choice));
             assert_eq!(choice.mode().map_or(ModeSetting::Auto, ModeSetting::from), choice);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn setting_tells_what_was_and_wakes_only_on_change() {
+    fn setting_a_mode_returns_the_old_one_and_wakes_only_on_change() {
         let switch = ModeSwitch::new(Mode::Online);
         let mut seen = switch.watch();
         assert_eq!(switch.set(Mode::Online), (ModeSetting::Online, Mode::Online));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_decides_only_when_it_is_asked_to() {
+    fn the_link_decides_only_in_automatic_mode() {
         for (before, then) in [
             (Mode::Online, Mode::Online),
             (Mode::Offline, Mode::Offline),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_is_up_since_the_last_change_from_offline() {
+    fn the_online_time_starts_at_the_last_change_from_offline() {
         let switch = ModeSwitch::new(Mode::Online);
         for (mode, is_new) in [
             (Mode::Autodial, false),

@@ -103,13 +103,13 @@ mod tests {
         ] {
             let pace = looked_at(numbers);
             assert_eq!(pace.rise(), rise, "{numbers:?}");
-            let told = pace.time_until_zero().map(|time| time.as_secs());
-            assert_eq!(told, nothing, "{numbers:?}");
+            let seconds = pace.time_until_zero().map(|time| time.as_secs());
+            assert_eq!(seconds, nothing, "{numbers:?}");
         }
     }
 
     #[test]
-    fn little_is_remembered() {
+    fn the_number_of_samples_is_limited() {
         let numbers: Vec<_> = (0..100_000).map(|n| (n * 7, n)).collect();
         assert!(looked_at(&numbers).looks.len() < 30);
     }

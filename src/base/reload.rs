@@ -114,10 +114,10 @@ impl BaseContext {
                 Ok(applied)
             }
             Err(faults) => {
-                let told = faults.to_string();
-                if state.faults.as_ref() != Some(&told) {
-                    error!("the configuration is invalid and the one in force stays:\n{told}");
-                    state.faults = Some(told);
+                let message = faults.to_string();
+                if state.faults.as_ref() != Some(&message) {
+                    error!("the configuration is invalid and the one in force stays:\n{message}");
+                    state.faults = Some(message);
                 }
                 Err(faults)
             }
@@ -168,7 +168,7 @@ pub async fn watch(base: Arc<BaseContext>) {
             let state = looking.live.state();
             let (watch, is_faulty) = (state.watch.clone(), state.faults.is_some());
             drop(state);
-            let now = watch.again();
+            let now = watch.reread();
             let is_changed = now != watch;
             (now, is_changed, is_faulty)
         })

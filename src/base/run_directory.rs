@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directory_that_is_made_is_found() {
+    fn the_created_directory_is_found() {
         let spool = tempfile::tempdir().unwrap();
         assert_eq!(find(spool.path()).unwrap_err().kind(), io::ErrorKind::NotFound);
         let made = make(spool.path()).unwrap();
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_may_enter_is_not_used() {
+    fn a_directory_accessible_to_others_is_not_used() {
         let (spool, uid) = (tempfile::tempdir().unwrap(), geteuid().as_raw());
         rustix::fs::chmod(spool.path(), Mode::RWXU).unwrap();
         assert!(is_private(spool.path(), uid));

@@ -247,13 +247,13 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_is_made_visible() {
+    fn invisible_characters_are_made_visible() {
         assert_eq!(text("a\u{202e}b\0c\nd\u{200b}"), "a⟨U+202E⟩b⟨U+0000⟩c⟨U+000A⟩d⟨U+200B⟩");
         assert_eq!(text("ä <b> 日本"), "ä <b> 日本");
     }
 
     #[test]
-    fn credentials_in_a_sentence_are_not_shown_either() {
+    fn credentials_in_a_sentence_are_not_shown() {
         let table = [
             ("cannot reach \"http://me:pw@a:80/x@y\"", "cannot reach \"http://a:80/x@y\""),
             ("http://me:pw@a", "http://a"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn length_is_bounded_and_the_end_is_kept() {
+    fn a_shown_text_is_shortened_in_its_middle() {
         let url = format!("http://a.example/{}end.html", "x".repeat(100_000));
         let shown = ShownUrl::new(&url).text;
         assert_eq!(shown.chars().count(), SHOWN_URL + ELLIPSIS.chars().count());

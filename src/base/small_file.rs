@@ -161,7 +161,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     #[test]
-    fn a_file_is_written_whole_for_whom_it_is_meant() {
+    fn a_file_is_written_completely_with_its_permissions() {
         let root = tempfile::tempdir().unwrap();
         let directory = root.path().join("a/b/c");
         create_directories(&directory).unwrap();

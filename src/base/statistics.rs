@@ -121,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_booked_once() {
+    fn counts_are_transferred_once() {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
         let given = ResponseCounter::begin(statistics.account("a.example"), Outcome::Hit);
         given.count_sent_bytes(10);
-        given.again(5);
+        given.count_repeat(5);
         statistics.account("a.example").fetched(7);
         ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued)
             .count_sent_bytes(1);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_are_bounded_and_make_place() {
+    fn the_number_of_accounts_is_limited() {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH;
         let many = 2 * PARTS * MAX_ACCOUNTS;

@@ -198,7 +198,7 @@ impl Serialize for Text {
 impl<'de> Deserialize<'de> for Text {
     /// A text from another program is English and stays unchanged.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|told| tr("{fact}").with("fact", told))
+        String::deserialize(deserializer).map(|message| tr("{fact}").with("fact", message))
     }
 }
 
@@ -245,8 +245,8 @@ fn evaluate_text(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result
 fn value(catalogue: &Catalogue, values: &Kwargs, name: &str) -> Result<Filled, Error> {
     let value: Value = values.get(name)?;
     if value.is_undefined() {
-        let told = format!("{name:?} has no value");
-        return Err(Error::new(ErrorKind::UndefinedError, told));
+        let message = format!("{name:?} has no value");
+        return Err(Error::new(ErrorKind::UndefinedError, message));
     }
     Ok(match value.downcast_object_ref::<Text>() {
         Some(text) => Filled::Markup(text.to_html(catalogue)),

@@ -134,7 +134,7 @@ mod tests {
     use crate::tls::files;
 
     #[test]
-    fn it_is_shown_exported_and_renewed_without_a_daemon() {
+    fn the_authority_is_shown_exported_and_renewed_without_a_daemon() {
         let spool = tempfile::tempdir().unwrap();
         let root = spool.path().to_str().unwrap();
         let run = |line: &[&str]| {

@@ -42,8 +42,8 @@ pub(super) fn write(
     bundle.write(&reader, file, &options(false)).map_err(|error| failed(file, &error))?;
     let (requests, kept_back) = (bundle.len(), bundle.kept_back());
     if json {
-        let told = json!({"requests": requests, "kept_back": kept_back});
-        print_json(&told, terminal.stdout)?;
+        let summary = json!({"requests": requests, "kept_back": kept_back});
+        print_json(&summary, terminal.stdout)?;
         return Ok(ExitStatus::Done);
     }
     let name = file.to_string_lossy();

@@ -8,7 +8,7 @@ use super::{Terminal, files, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::storage::edit::compress::{StoredForm, Which, carry_out};
+use crate::storage::edit::compress::{StoredForm, Which, rewrite_entries};
 use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, CompressedUrls, EntriesToCompress};
 
@@ -37,9 +37,10 @@ pub(super) fn run(
         || request_compression(&settings.control()?, &wanted),
         |spool| {
             let spare = min_free_at(&settings.config()?, spool.root());
-            let done = carry_out(spool, &which, form, (spare, &|| true)).map_err(|error| {
-                VerbFailure::caused(ExitStatus::Failed, "the spool failed", &error)
-            })?;
+            let done =
+                rewrite_entries(spool, &which, form, (spare, &|| true)).map_err(|error| {
+                    VerbFailure::caused(ExitStatus::Failed, "the spool failed", &error)
+                })?;
             Ok(done.unwrap_or_default())
         },
     )?;
@@ -50,14 +51,14 @@ fn request_compression(
     control: &Control,
     wanted: &EntriesToCompress,
 ) -> Result<CompressedUrls, VerbFailure> {
-    let mut told = None;
+    let mut result = None;
     control.post_stream("/api/entries/compress", wanted, &mut |line| {
         if !line.is_empty() {
-            told = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
+            result = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
         }
         Ok(())
     })?;
-    match told {
+    match result {
         Some(CompressEvent::Done(done)) => Ok(done),
         Some(CompressEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
         None => Err(VerbFailure::plain("the daemon ended before the work was done")),

@@ -84,7 +84,7 @@ pub(super) fn rename(
         let moved: MovedUrls = offline::with_or_without_daemon(
             settings,
             || settings.control()?.post("/api/entries/move", &wanted),
-            |spool| rename.carry_out(spool, &local).map_err(|error| spool_failed(&error)),
+            |spool| rename.move_urls(spool, &local).map_err(|error| spool_failed(&error)),
         )?;
         count += moved.moved.len();
         is_all &= print(&moved, terminal)?;

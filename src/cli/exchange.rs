@@ -82,11 +82,11 @@ impl ImportSpool {
     /// Returns the error in words. If access was denied after this process became another user,
     /// names that user.
     fn error_text(&self, error: &wwwoffle_archive::Error) -> String {
-        let mut told = error_chain(error);
+        let mut message = error_chain(error);
         if let Some(identity) = self.identity.as_ref().filter(|_| error.is_denied()) {
-            told = format!("{told}; it was read as {identity}, the owner of the spool");
+            message = format!("{message}; it was read as {identity}, the owner of the spool");
         }
-        told
+        message
     }
 }
 

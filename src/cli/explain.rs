@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test writes the file that is read")]
-    fn every_option_is_told_with_its_place() {
+    fn every_option_is_listed_with_its_location() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("w.conf");
         let text = "\

@@ -86,14 +86,14 @@ fn print_totals(
     // If the archive goes to standard output, nothing else may.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };
     if typed.json {
-        let told = json!({
+        let summary = json!({
             "entries": entries,
             "bytes": bytes,
             "sub_resources": sub_resources,
             "personal_left_out": personal,
             "left_out": left_out,
         });
-        return print_json(&told, out);
+        return print_json(&summary, out);
     }
     let name = if to_stdout { "standard output".into() } else { typed.file.to_string_lossy() };
     writeln!(out, "{}: {entries} responses, {}", shown::line(&name), shown::bytes(bytes))?;

@@ -89,9 +89,9 @@ pub(super) fn run(
     }
     written?;
     if typed.json {
-        files::print_json(&last(&sums, index.told), terminal.stdout)?;
+        files::print_json(&last(&sums, index.counts), terminal.stdout)?;
     } else {
-        print_sums(&sums, index.told, typed, terminal.stdout)?;
+        print_sums(&sums, index.counts, typed, terminal.stdout)?;
     }
     Ok(match (sums.is_sound(), sums.was_repaired()) {
         (true, false) => ExitStatus::Done,

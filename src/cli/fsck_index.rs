@@ -18,7 +18,7 @@ use crate::storage::lists::describe::Pages;
 #[derive(Debug, Default)]
 pub(super) struct IndexCheck {
     /// The counts; `None` if there is no index, or if it is too damaged to be read.
-    pub(super) told: Option<IndexCounts>,
+    pub(super) counts: Option<IndexCounts>,
     /// The fault that was found in the index, repaired or not; `None` if there is none.
     pub(super) finding: Option<Finding>,
 }
@@ -52,11 +52,11 @@ pub(super) fn compare(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
         Ok(Some(found)) => {
             let wrong =
                 (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
-            Ok(IndexCheck { told: Some((&found).into()), finding: wrong })
+            Ok(IndexCheck { counts: Some((&found).into()), finding: wrong })
         }
         Err(error) if error.is_damaged() => {
             let wrong = finding(CheckVerdict::Mendable, error_chain(&error));
-            Ok(IndexCheck { told: None, finding: Some(wrong) })
+            Ok(IndexCheck { counts: None, finding: Some(wrong) })
         }
         Err(error) => {
             Err(VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", &error))
@@ -106,7 +106,7 @@ fn reason(found: &CheckReport) -> String {
         (found.without_entry, "files have no entry"),
         (found.other, "of its entries belong to other files"),
     ];
-    let told = counts.into_iter().filter(|(count, _)| *count > 0);
-    let told: Vec<_> = told.map(|(count, what)| format!("{count} {what}")).collect();
-    told.join(", ")
+    let parts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    parts.join(", ")
 }

@@ -83,8 +83,8 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailu
         let size = shown::bytes(version.bytes);
         let content_type = shown::line(version.content_type.as_deref().unwrap_or("-"));
         let changes = before.map(|before| {
-            let told = version_list::changes(before, version);
-            told.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+            let listed = version_list::changes(before, version);
+            listed.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
         });
         let changes = changes.map(|changes| format!("  {changes}")).unwrap_or_default();
         writeln!(

@@ -39,27 +39,27 @@ pub(crate) fn print(
         }
         _ => None,
     };
-    let told = info::of(&places.public, entry.as_ref(), parts);
+    let info = info::of(&places.public, entry.as_ref(), parts);
     let pins = reader.pins().map_err(|error| spool_failed(&error))?;
-    let told = Info { pinned: pins.contains(&told.url), ..told };
+    let info = Info { pinned: pins.contains(&info.url), ..info };
     if json {
-        print_json(&told, terminal.stdout)?;
+        print_json(&info, terminal.stdout)?;
     } else {
-        print_info(&told, terminal.stdout)?;
+        print_info(&info, terminal.stdout)?;
     }
-    Ok(if told.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
+    Ok(if info.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print_info(told: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
-    writeln!(out, "url         {}", shown::line(&told.url))?;
-    writeln!(out, "key         {}", told.key)?;
-    match &told.kept {
-        Some(kept) => print_kept(told, kept, out),
+fn print_info(info: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
+    writeln!(out, "url         {}", shown::line(&info.url))?;
+    writeln!(out, "key         {}", info.key)?;
+    match &info.kept {
+        Some(kept) => print_kept(info, kept, out),
         None => Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?),
     }
 }
 
-fn print_kept(told: &Info<Text>, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_kept(info: &Info<Text>, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
@@ -73,15 +73,15 @@ fn print_kept(told: &Info<Text>, kept: &KeptInfo, out: &mut dyn Write) -> Result
         writeln!(out, "compressed  {bytes} bytes in the file instead of {plain}")?;
     }
     writeln!(out, "sha256      {}", kept.sha256)?;
-    if told.pinned {
+    if info.pinned {
         writeln!(out, "pinned      protected from purging")?;
     }
     match &kept.connection {
         Some(connection) => print_connection(connection, out)?,
-        None if told.url.starts_with("https:") => writeln!(out, "connection  unknown")?,
+        None if info.url.starts_with("https:") => writeln!(out, "connection  unknown")?,
         None => writeln!(out, "connection  not encrypted")?,
     }
-    if let Some(parts) = &told.parts {
+    if let Some(parts) = &info.parts {
         print_parts(parts, out)?;
     }
     print_fields("response", &kept.response, out)?;
@@ -119,20 +119,20 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
 
 fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
     let counts = parts.counts;
-    let told = [
+    let parts_text = [
         (counts.kept, PartState::Kept),
         (counts.queued, PartState::Queued),
         (counts.failed, PartState::Failed),
         (counts.absent, PartState::Absent),
         (counts.left_out, PartState::LeftOut),
     ];
-    let told: Vec<_> = told
+    let parts_text: Vec<_> = parts_text
         .iter()
         .filter(|(count, state)| *count > 0 || *state == PartState::Kept)
         .map(|(count, state)| format!("{count} {}", state.as_str()))
         .collect();
     let whole = if parts.complete { "complete" } else { "not complete" };
-    writeln!(out, "resources   {whole}: {}", told.join(", "))?;
+    writeln!(out, "resources   {whole}: {}", parts_text.join(", "))?;
     if let Some(cut) = &parts.cut {
         writeln!(out, "            there may be more: {}", shown::line(&cut.to_string()))?;
     }

@@ -110,21 +110,21 @@ fn list(
 }
 
 fn diff(
-    told: &VersionDiff,
+    difference: &VersionDiff,
     json: bool,
     terminal: &mut Terminal<'_>,
 ) -> Result<ExitStatus, VerbFailure> {
     let out = &mut *terminal.stdout;
     if json {
-        print_json(told, out)?;
+        print_json(difference, out)?;
         return Ok(ExitStatus::Done);
     }
-    writeln!(out, "- {}", told.from)?;
-    writeln!(out, "+ {}", told.to)?;
-    for text in told.diff.lines() {
+    writeln!(out, "- {}", difference.from)?;
+    writeln!(out, "+ {}", difference.to)?;
+    for text in difference.diff.lines() {
         writeln!(out, "{}", shown::line(text))?;
     }
-    if told.is_cut {
+    if difference.is_cut {
         writeln!(terminal.stderr, "wwwoffle: the difference is longer and was truncated")?;
     }
     Ok(ExitStatus::Done)
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_a_schedule() {
+    fn typed_schedules_are_parsed() {
         let text = |text: &str| Some(text.to_owned());
         for (said, want) in [
             (when(), "0 0 * * *"),

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_password_makes_no_line() {
+    fn an_invalid_password_is_refused() {
         for (arguments, stdin) in [
             (&["passwd"][..], ""),
             (&["passwd"], "\n"),

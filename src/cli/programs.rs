@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_found_run_and_told_of() {
+    fn a_program_is_found_run_and_reported() {
         let shell = find("sh", ["relative", "/nowhere", "/bin"].map(Path::new)).unwrap();
         assert_eq!(shell, Path::new("/bin/sh"));
         assert_eq!(find("sh", ["/nowhere"].map(Path::new)), None);

@@ -101,7 +101,7 @@ impl ProgressDisplay {
         since: Duration,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let line = self.take(event);
+        let line = self.apply_event(event);
         match line {
             Some(line) if self.live => write!(out, "\r\x1b[K{line}\n")?,
             Some(line) => writeln!(out, "{line}")?,
@@ -115,7 +115,7 @@ impl ProgressDisplay {
 
     /// Counts the next event, and shows nothing.
     pub(crate) fn count(&mut self, event: Event) {
-        self.take(event);
+        self.apply_event(event);
     }
 
     /// Clears the live line, however the stream ended.
@@ -127,7 +127,7 @@ impl ProgressDisplay {
     }
 
     /// Counts the event, and returns the line to print for it, if any.
-    fn take(&mut self, event: Event) -> Option<String> {
+    fn apply_event(&mut self, event: Event) -> Option<String> {
         match event {
             Event::Start { url } => {
                 self.under_way.entry(url).or_default();
@@ -236,15 +236,15 @@ impl ProgressDisplay {
         let bytes = self.under_way.values().fold(self.settled_bytes, add);
         let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(1);
         let on_average = bytes.saturating_mul(1_000) / milliseconds;
-        let told = self.whole.unwrap_or_default();
+        let total = self.whole.unwrap_or_default();
         let under_way = u64::try_from(self.under_way.len()).unwrap_or(u64::MAX);
         Whole {
             done: self.done,
             failed: self.failed,
-            left: told.left.saturating_sub(under_way).max(self.waiting),
+            left: total.left.saturating_sub(under_way).max(self.waiting),
             bytes,
-            rate: told.rate.or(Some(on_average)),
-            seconds_left: told.seconds_left,
+            rate: total.rate.or(Some(on_average)),
+            seconds_left: total.seconds_left,
         }
     }
 
@@ -335,14 +335,14 @@ queued                 http://e/
 ";
 
     #[test]
-    fn in_a_pipe_there_are_plain_lines() {
+    fn progress_in_a_pipe_has_plain_lines() {
         let (out, progress) = play(false, STREAM);
         assert_eq!(out, LINES);
         assert_eq!(progress.end(), Some(End { fetched: 1, failed: 1, waiting: 2 }));
     }
 
     #[test]
-    fn in_a_terminal_one_line_lives() {
+    fn progress_in_a_terminal_updates_one_line() {
         let (out, _) = play(true, STREAM);
         let settled: String = out.split("\r\x1b[K").filter(|part| part.ends_with('\n')).collect();
         assert_eq!(settled, LINES);
@@ -361,7 +361,7 @@ queued                 http://e/
     }
 
     #[test]
-    fn what_the_daemon_foretells_is_shown() {
+    fn the_estimate_of_the_daemon_is_shown() {
         let steps = [
             (
                 0,

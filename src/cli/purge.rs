@@ -53,14 +53,14 @@ fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
 }
 
 fn request_purge(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
-    let mut told = None;
+    let mut result = None;
     control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
         if !line.is_empty() {
-            told = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
+            result = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
         }
         Ok(())
     })?;
-    match told {
+    match result {
         Some(PurgeEvent::Done(report)) => Ok(*report),
         Some(PurgeEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
         None => Err(VerbFailure::plain("the daemon ended before the work was done")),

@@ -29,7 +29,7 @@ pub(super) fn run(
     };
     if let Some(call) = call {
         let targets = targets(&control, &typed, call, settings, terminal)?;
-        return carry_out(&control, call, &targets, terminal);
+        return change_queue(&control, call, &targets, terminal);
     }
     let priority = match &typed {
         QueueArgs { first: true, .. } => Priority::First,
@@ -133,7 +133,7 @@ fn targets(
     Ok(targets)
 }
 
-fn carry_out(
+fn change_queue(
     control: &Control,
     call: QueueCall,
     targets: &Targets,

@@ -37,7 +37,7 @@ fn at_nowhere(line: &[&str]) -> Ran {
 }
 
 #[test]
-fn serve_puts_together_what_was_typed_and_the_defaults() {
+fn serve_combines_arguments_and_defaults() {
     let plain = at_nowhere(&["serve"]).served.unwrap();
     assert_eq!(plain.spool, PathBuf::from("/nowhere/.local/share/wwwoffle"));
     assert_eq!(plain.listen, ["127.0.0.1:8080".parse().unwrap()]);
@@ -52,7 +52,7 @@ fn serve_puts_together_what_was_typed_and_the_defaults() {
 }
 
 #[test]
-fn help_and_version_are_answers_and_the_rest_is_usage() {
+fn help_and_version_succeed_and_mistakes_are_usage_errors() {
     let help = at_nowhere(&["--help"]);
     assert_eq!((help.status, help.err.as_str()), (ExitStatus::Done, ""));
     assert!(help.out.contains("75  in use"), "{}", help.out);
@@ -65,7 +65,7 @@ fn help_and_version_are_answers_and_the_rest_is_usage() {
 }
 
 #[test]
-fn an_option_in_the_wrong_place_is_told_its_place() {
+fn a_misplaced_option_is_reported_with_its_place() {
     for line in [&["status", "--spool", "/s"][..], &["ls", "--config=/c"]] {
         let ran = at_nowhere(line);
         assert_eq!(ran.status, ExitStatus::Usage);
@@ -75,7 +75,7 @@ fn an_option_in_the_wrong_place_is_told_its_place() {
 }
 
 #[test]
-fn a_bad_configuration_is_64_and_no_daemon_is_69() {
+fn a_bad_configuration_exits_with_64_and_a_missing_daemon_with_69() {
     let ran = at_nowhere(&["--config", "/nowhere/x.conf", "serve"]);
     assert_eq!(ran.status, ExitStatus::BadConfig);
     assert!(ran.err.starts_with("wwwoffle: /nowhere/x.conf"), "{}", ran.err);
@@ -94,7 +94,7 @@ fn a_bad_configuration_is_64_and_no_daemon_is_69() {
 }
 
 #[test]
-fn before_the_first_start_files_say_what_makes_the_spool() {
+fn file_commands_without_a_spool_say_how_to_create_it() {
     for line in [&["ls"][..], &["cat", "http://a/"], &["info", "http://a/"]] {
         let ran = at_nowhere(line);
         assert_eq!(ran.status, ExitStatus::BadSpool, "{line:?}");
@@ -105,14 +105,14 @@ fn before_the_first_start_files_say_what_makes_the_spool() {
 }
 
 #[test]
-fn an_address_without_a_port_is_told_what_is_expected() {
+fn an_address_without_a_port_is_explained() {
     let ran = at_nowhere(&["serve", "--listen", "127.0.0.1"]);
     assert_eq!(ran.status, ExitStatus::Usage);
     assert!(ran.err.contains("an address and a port, as 127.0.0.1:8080"), "{}", ran.err);
 }
 
 #[test]
-fn without_any_home_the_message_says_what_to_give() {
+fn without_a_home_directory_the_message_names_the_option() {
     let environment = Environment::default();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut terminal = Terminal {

@@ -91,7 +91,7 @@ pub(super) fn install(
         ));
     }
     let work = TrustWork { certificate: Some(&certificate), export: &export, words: INSTALL };
-    let status = work.carry_out(&jobs, typed.what.print, terminal)?;
+    let status = work.run_jobs(&jobs, typed.what.print, terminal)?;
     if !typed.what.print {
         writeln!(terminal.stdout, "{}: SHA-256 {}", certificate.name(), certificate.fingerprint())?;
         let more = if typed.user {
@@ -129,7 +129,7 @@ pub(super) fn uninstall(
     };
     jobs.retain(|job| job.plan != TrustPlan::Nothing);
     let work = TrustWork { certificate: None, export: "", words: UNINSTALL };
-    let status = work.carry_out(&jobs, typed.what.print, terminal)?;
+    let status = work.run_jobs(&jobs, typed.what.print, terminal)?;
     if let Some(why) = blind {
         return Err(VerbFailure::plain(format_args!("the browsers were not checked: {why}")));
     }
@@ -169,7 +169,7 @@ pub(super) fn into_profile(
     let plan = database.install(tool, &certificate);
     let work = TrustWork { certificate: Some(&certificate), export: "", words: INSTALL };
     match plan {
-        TrustPlan::Do(steps) => work.act(&steps).map_err(|why| {
+        TrustPlan::Do(steps) => work.run_steps(&steps).map_err(|why| {
             VerbFailure::plain(format_args!("{}: not trusted: {why}", database.name()))
         }),
         TrustPlan::Nothing | TrustPlan::Tell { .. } => Ok(()),
@@ -254,7 +254,7 @@ struct TrustWork<'a> {
 }
 
 impl TrustWork<'_> {
-    fn carry_out(
+    fn run_jobs(
         &self,
         jobs: &[Job],
         print: bool,
@@ -284,7 +284,7 @@ impl TrustWork<'_> {
                         status = ExitStatus::Failed;
                     }
                 }
-                TrustPlan::Do(steps) => match self.act(steps) {
+                TrustPlan::Do(steps) => match self.run_steps(steps) {
                     Ok(()) => writeln!(terminal.stdout, "{place}: {}", self.words.done)?,
                     Err(why) => {
                         writeln!(terminal.stderr, "wwwoffle: {place}: {}: {why}", self.words.not)?;
@@ -300,13 +300,13 @@ impl TrustWork<'_> {
     /// failure, files are restored: a written file is useless without the steps after it, and a
     /// removed file would not be found on the next attempt although programs still trust its
     /// certificate.
-    fn act(&self, steps: &[TrustStep]) -> Result<(), String> {
+    fn run_steps(&self, steps: &[TrustStep]) -> Result<(), String> {
         let mut before = Vec::new();
         for step in steps {
             if let TrustStep::Write(path) | TrustStep::Remove(path) = step {
                 before.push((path, small_file::read(path).ok().flatten()));
             }
-            let why = match self.take(step) {
+            let why = match self.run_step(step) {
                 Ok(None) => continue,
                 Ok(Some(why)) => why,
                 Err(error) => error.to_string(),
@@ -324,7 +324,7 @@ impl TrustWork<'_> {
     }
 
     /// Carries out one step. `None` on success; `Some` is the reason that a failed program gave.
-    fn take(&self, step: &TrustStep) -> io::Result<Option<String>> {
+    fn run_step(&self, step: &TrustStep) -> io::Result<Option<String>> {
         let pem = self.certificate.map(AuthorityCertificate::pem).unwrap_or_default();
         match step {
             TrustStep::Directory(path) => small_file::create_directories(path)?,

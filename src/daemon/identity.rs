@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_there_is_told() {
+    fn a_missing_user_or_group_is_reported() {
         for (lines, want) in [
             (
                 "run-uid = \"no-such-user\"",

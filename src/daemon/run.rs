@@ -207,7 +207,7 @@ async fn serve(
     }
     let prober = Arc::clone(&daemon.proxy);
     let prober = move |hosts| -> Probe { Box::pin(link_probe::run(Arc::clone(&prober), hosts)) };
-    daemon.base.tasks.spawn(link::work(Arc::clone(&daemon.net), Box::new(prober)));
+    daemon.base.tasks.spawn(link::watch_link(Arc::clone(&daemon.net), Box::new(prober)));
     daemon.net.link.has_begun().await;
     // Loads the saved state before any page is served, so that the first page already shows it.
     fetch::begin(&daemon.fetch).await;
@@ -274,14 +274,14 @@ fn authority(spool: &Path, domains: &[String]) -> Result<Authority, StartFailure
 
 fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles), rest: Duration) {
     daemon.base.tasks.spawn(control::accept(Arc::clone(&daemon.server), socket, files.programs()));
-    daemon.base.tasks.spawn(names::keep(Arc::clone(&daemon.proxy)));
+    daemon.base.tasks.spawn(names::resolve_allowed_hosts(Arc::clone(&daemon.proxy)));
     daemon.base.tasks.spawn(log_failures(Arc::clone(&daemon.storage)));
-    daemon.base.tasks.spawn(lists::work(Arc::clone(&daemon.storage)));
+    daemon.base.tasks.spawn(lists::maintain_index(Arc::clone(&daemon.storage)));
     daemon.base.tasks.spawn(reload::watch(Arc::clone(&daemon.base)));
     if !daemon.storage.store.spool().is_read_only() {
-        daemon.base.tasks.spawn(monitor::work(Arc::clone(&daemon.fetch)));
-        daemon.base.tasks.spawn(purge::work(Arc::clone(&daemon.storage), rest));
-        daemon.base.tasks.spawn(tending::tend(Arc::clone(&daemon.storage), rest));
+        daemon.base.tasks.spawn(monitor::queue_due_pages(Arc::clone(&daemon.fetch)));
+        daemon.base.tasks.spawn(purge::purge_when_due(Arc::clone(&daemon.storage), rest));
+        daemon.base.tasks.spawn(tending::maintain_spool(Arc::clone(&daemon.storage), rest));
     }
 }
 

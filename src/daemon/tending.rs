@@ -26,7 +26,7 @@ const NEEDED: u64 = 256 << 20;
 
 /// Maintains the spool until the daemon stops. Until `rest` has passed, expired segments and
 /// damaged files are not deleted, because the clock may still be wrong.
-pub(crate) async fn tend(context: Arc<StorageContext>, rest: Duration) {
+pub(crate) async fn maintain_spool(context: Arc<StorageContext>, rest: Duration) {
     check_recent(&context).await;
     let mut tick = tokio::time::interval_at(Instant::now() + rest, TRIM_EVERY);
     let mut forget = tokio::time::interval(FORGET_EVERY);

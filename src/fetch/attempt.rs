@@ -55,7 +55,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
     if is_refused(context, outgoing).await {
         return FetchVerdict::LeftAlone;
     }
-    let (download, outcome, wait) = carry_out(context, outgoing, &request.headers, job).await;
+    let (download, outcome, wait) = fetch_response(context, outgoing, &request.headers, job).await;
     match outcome {
         DownloadEnd::Kept(status) => match download.head().await {
             HeadOutcome::Keeping(head) => {
@@ -201,14 +201,16 @@ fn is_answered(
 
 /// Whether `kept` may be reused without revalidation (RFC 9111 §4.2).
 fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &StoredCopy) -> bool {
-    let Ok(url) = CanonicalUrl::parse(base(outgoing), &context.base.local) else { return false };
+    let Ok(url) = CanonicalUrl::parse(request_url(outgoing), &context.base.local) else {
+        return false;
+    };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
     verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
 }
 
 /// Requests the origin, or joins a running download of the same URL, and waits for its end. Also
 /// returns the delay that the response demands with `Retry-After`; `None` if a download was joined.
-async fn carry_out(
+async fn fetch_response(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
     fields: &HeaderMap,
@@ -266,7 +268,7 @@ async fn run_ours(
 async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
     let failed = |error: &str| Some(FetchVerdict::Failed { error: error.to_owned(), status: None });
     // An invalid URL fails later, with its own reason.
-    let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
+    let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local).ok()?;
     if url.is_form_answer() {
         return failed("it is the response to a form; only sending the form again gets a new one");
     }
@@ -317,11 +319,11 @@ async fn prepare(
     let request = recorded(outgoing)?;
     // Only the origin of this resource is used; path and fields are those of the recorded request.
     let mut resource =
-        of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
+        of_url(request_url(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
     let places =
         Places::of_queued(&outgoing.summary.place, &context.base.local).ok_or(UNKNOWN_OWNER)?;
     let mut sent = Request::from_parts(request.clone(), ());
-    let url = CanonicalUrl::parse(base(outgoing), &context.base.local)
+    let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local)
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
@@ -392,7 +394,7 @@ fn recorded(outgoing: &Outgoing) -> Result<Parts, String> {
 }
 
 /// The URL of a request, without the suffix that the key of a POST has.
-pub(super) fn base(outgoing: &Outgoing) -> &str {
+pub(super) fn request_url(outgoing: &Outgoing) -> &str {
     base_of(outgoing.summary.kind, outgoing.summary.place.url())
 }
 

@@ -33,7 +33,7 @@ pub(crate) use self::process::remove_leftovers;
 use self::process::{GRACE, Process, Profile};
 pub(super) use self::turns::BrowserTurns;
 use self::visit::{Cookie, Ended, Next, Visit};
-use super::attempt::{base, owner};
+use super::attempt::{owner, request_url};
 use super::follow::Answered;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
@@ -83,7 +83,7 @@ pub(super) async fn open(
     if !is_page(outgoing, answered) {
         return VisitOutcome::Over;
     }
-    let Ok(resource) = of_url(base(outgoing), &context.base.local) else {
+    let Ok(resource) = of_url(request_url(outgoing), &context.base.local) else {
         return VisitOutcome::Over;
     };
     let url = resource.url.without_credentials();
@@ -113,9 +113,9 @@ pub(super) async fn open(
         }
         let key = context.proxy.clients.tls.authority.spki_hash();
         let width = options.window_width.get();
-        let told = BrowserParameters { program, request, proxy, key: &key, width };
+        let parameters = BrowserParameters { program, request, proxy, key: &key, width };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());
-        browse(context, &told, visit, options.browser_time).await
+        browse(context, &parameters, visit, options.browser_time).await
     };
     let opened = tokio::select! {
         () = context.base.tasks.stopping() => return VisitOutcome::Interrupted,
@@ -244,17 +244,17 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
 /// The reason why the page was not opened.
 async fn browse(
     context: &FetchContext,
-    told: &BrowserParameters<'_>,
+    parameters: &BrowserParameters<'_>,
     visit: (Visit, Next),
     time: std::time::Duration,
 ) -> Result<Ended, String> {
-    if is_inside(told.program, context.storage.store.spool().root()) {
+    if is_inside(parameters.program, context.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
     let profile =
         Profile::make().map_err(|error| format!("the profile cannot be created: {error}"))?;
-    let arguments = told.arguments(profile.path());
-    let mut process = Process::start(told.program, profile, &arguments)
+    let arguments = parameters.arguments(profile.path());
+    let mut process = Process::start(parameters.program, profile, &arguments)
         .map_err(|error| format!("the browser cannot be started: {error}"))?;
     // The messages of the browser are read while it runs; otherwise it would block.
     let said = text(process.said.take());
@@ -306,7 +306,9 @@ async fn drive_visit(
             got = process.read(&mut piece) => {
                 let got = got.ok().filter(|got| *got > 0)?;
                 let now = Instant::now();
-                framing.take(piece.get(..got)?, |message| next.and(visit.take(&message, now)));
+                framing.split_messages(piece.get(..got)?, |message| {
+                    next.and(visit.handle_message(&message, now));
+                });
             }
         }
     }

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_ends_at_midnight_where_the_user_is() {
+    fn a_budget_day_ends_at_local_midnight() {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         let allowed = all(None, Some(100));
         let mut budget = Budget::default();
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn each_time_has_its_own_budget_and_may_be_given_another() {
+    fn each_fetch_may_have_its_own_budget() {
         let (zone, now) = (TimeZone::UTC, at("2026-03-28T12:00:00Z"));
         let midnight = at("2026-03-29T00:00:00Z");
         let allowed = all(Some(100), Some(200));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_over_another_link_leaves_the_budgets_of_metered_ones() {
+    fn unmetered_transfers_do_not_use_metered_budgets() {
         let (zone, now) = (TimeZone::UTC, at("2026-03-28T12:00:00Z"));
         let midnight = Some(at("2026-03-29T00:00:00Z"));
         let (usual, mut budget) = (all(None, Some(1_000)), Budget::default());

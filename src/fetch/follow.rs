@@ -6,7 +6,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::{Error, Outgoing};
 
-use super::attempt::base;
+use super::attempt::request_url;
 use super::recurse::runs::Runs;
 use super::{recurse, successor};
 use crate::base::error_chain::error_chain;
@@ -74,7 +74,7 @@ pub(super) async fn follow(
     outgoing: &Outgoing,
     answered: &Answered<'_>,
 ) -> Result<Following, String> {
-    let Some(target) = location(base(outgoing), answered.status, answered.fields) else {
+    let Some(target) = location(request_url(outgoing), answered.status, answered.fields) else {
         let kept = answered.stored_copy(context).await.map_err(|error| error_chain(&error))?;
         let Some(kept) = kept else { return Ok(Following::default()) };
         let request = answered.request;

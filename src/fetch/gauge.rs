@@ -57,7 +57,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn time_is_foretold_only_where_all_moves_and_less_is_left() {
+    fn the_remaining_time_is_estimated_only_with_progress() {
         for (moves, left, want) in [
             (true, [40, 30, 20], Some(10)),
             (false, [40, 30, 20], None),

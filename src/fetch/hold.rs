@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_that_lasts_longest_is_told() {
+    fn the_longest_lasting_hold_is_reported() {
         let free = HoldFacts { now: at(100), may_dial: true, ..HoldFacts::default() };
         let day = Spent { metered: true, until: Some(at(900)) };
         let fetch = Spent { metered: false, until: None };

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_that_brought_something_is_told_over_a_restart() {
+    fn the_last_successful_fetch_survives_a_restart() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut last = LastFetches::default();
         assert_eq!((last.last_result(), last.changed()), (None, None));
@@ -86,16 +86,16 @@ mod tests {
         last.start_fetch(at(6));
         last.count(true, at(6));
         last.count(false, at(7));
-        let told = LastFetch { at: at(7), done: 2, failed: 1 };
-        assert_eq!(last.last_result(), Some(told));
+        let result = LastFetch { at: at(7), done: 2, failed: 1 };
+        assert_eq!(last.last_result(), Some(result));
         // A start without responses.
         last.start_fetch(at(60));
-        assert_eq!(last.last_result(), Some(told));
+        assert_eq!(last.last_result(), Some(result));
         let text = last.changed().unwrap();
         assert_eq!(last.changed(), None);
         let mut again = LastFetches::default();
         again.restore(&text);
-        assert_eq!((again.last_result(), again.changed()), (Some(told), None));
+        assert_eq!((again.last_result(), again.changed()), (Some(result), None));
         for bad in ["", "x", "1970-01-01T00:00:05Z", "1970-01-01T00:00:05Z 1", "a 1 1"] {
             assert_eq!(read(bad), None, "{bad}");
         }

@@ -1,8 +1,8 @@
 //! Monitored pages: puts due pages into the queue.
 //!
-//! One task ([`work`]) does this whenever the mode allows. If several scheduled times passed while
-//! the mode did not allow it, the page is fetched once. A page is queued before its run is
-//! recorded, so a crash in between causes at most one additional conditional request.
+//! One task ([`queue_due_pages`]) does this whenever the mode allows. If several scheduled times
+//! passed while the mode did not allow it, the page is fetched once. A page is queued before its
+//! run is recorded, so a crash in between causes at most one additional conditional request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl MonitorSettings {
 }
 
 /// Queues due pages until the daemon stops. Each daemon has one such task.
-pub async fn work(context: Arc<FetchContext>) {
+pub async fn queue_due_pages(context: Arc<FetchContext>) {
     let mut mode = context.base.mode.watch();
     loop {
         let may_dial = mode.borrow_and_update().may_dial();

@@ -12,7 +12,7 @@ use wwwoffle_url::Key;
 use super::attempt::attempt;
 use super::follow::Following;
 use super::recurse::NotBegun;
-use super::schedule::after;
+use super::schedule::time_after;
 use super::verdict::{FetchVerdict, delay};
 use super::want::reset_attempts;
 use super::{WantError, failure_reason, monitor, recurse, spool_failed};
@@ -32,7 +32,7 @@ pub(super) async fn fetch(context: &Arc<FetchContext>, key: Key) -> Option<Event
     match fetch_queued(context, key).await {
         Ok(event) => event,
         Err(error) => {
-            rest(context, &error).await;
+            pause_after_failure(context, &error).await;
             None
         }
     }
@@ -57,26 +57,28 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     match verdict {
         FetchVerdict::Done { status, bytes, how, .. } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
-            let is_gone = finish(context, &outgoing).await?;
+            let is_gone = dequeue_answered(context, &outgoing).await?;
             report_to_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }
         FetchVerdict::LeftAlone => {
             // The request stays if a person has made it again in the meantime.
-            finish(context, &outgoing).await?;
+            dequeue_answered(context, &outgoing).await?;
             recurse::outcome::record_exclusion(context, &outgoing);
             Ok(None)
         }
         FetchVerdict::Again { error, status, acted: true, .. } if is_form => {
             let error =
                 format!("{error}; it may have arrived, so it is not sent again automatically");
-            fail(context, outgoing, error, status).await
+            give_up_request(context, outgoing, error, status).await
         }
         FetchVerdict::Again { error, status, wait, .. } => {
-            again(context, outgoing, error, status, wait).await
+            retry_later(context, outgoing, error, status, wait).await
         }
         FetchVerdict::TooLong { bytes } => ask_for_consent(context, outgoing, bytes).await,
-        FetchVerdict::Failed { error, status } => fail(context, outgoing, error, status).await,
+        FetchVerdict::Failed { error, status } => {
+            give_up_request(context, outgoing, error, status).await
+        }
         FetchVerdict::Untried => {
             if is_form {
                 context.storage.store.requeue(outgoing).await?;
@@ -150,7 +152,7 @@ async fn queue_following(context: &FetchContext, verdict: &mut FetchVerdict) -> 
 }
 
 /// Removes the request, unless it was requested again. Returns whether the request was removed.
-async fn finish(context: &FetchContext, outgoing: &Outgoing) -> Result<bool, Error> {
+async fn dequeue_answered(context: &FetchContext, outgoing: &Outgoing) -> Result<bool, Error> {
     let finished = context.storage.store.finish_queued(outgoing.clone()).await?;
     // If the request was made again in the meantime, it stays in the queue and is examined again.
     // By then, the stored copy may be enough to answer it.
@@ -170,7 +172,7 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         .map(|request| request.summary.place.key())
         .collect();
     let taken = recurse::outcome::runs_of(&waiting);
-    let told = given_up.clone();
+    let rejected = given_up.clone();
     let all = waiting.into_iter().chain(given_up).collect();
     let unqueued = match context.storage.store.enqueue_next(all).await {
         Ok(unqueued) => unqueued,
@@ -184,20 +186,20 @@ async fn enqueue(context: &FetchContext, next: Vec<Outgoing>) -> Result<(), Erro
         warn!(url, error, "the links of a page cannot be queued");
         recurse::outcome::failed(context, &request, &error, false);
     }
-    for request in &told {
+    for request in &rejected {
         if let Some((reason, _)) = failure_reason(&request.summary.fetching.state) {
             recurse::outcome::failed(context, request, &reason, false);
         }
     }
     for key in wanted {
-        wake(context, key).await?;
+        retry_failed(context, key).await?;
     }
     Ok(())
 }
 
 /// Retries a request that is already queued, has failed and is now wanted by a run. If the request
 /// waits for consent, reports it to its runs as failed.
-async fn wake(context: &FetchContext, key: Key) -> Result<(), Error> {
+async fn retry_failed(context: &FetchContext, key: Key) -> Result<(), Error> {
     let state =
         context.storage.store.spool().queue().summary(&key).map(|known| known.fetching.state);
     if matches!(state, None | Some(RequestState::Waiting)) {
@@ -251,7 +253,7 @@ pub(super) fn on_its_way(form: &Outgoing) -> Outgoing {
 
 /// Reports that the result of a request cannot be recorded, and pauses. The request is still due,
 /// and its origin would otherwise be contacted repeatedly.
-async fn rest(context: &FetchContext, error: &Error) {
+async fn pause_after_failure(context: &FetchContext, error: &Error) {
     spool_failed(error);
     tokio::select! {
         () = tokio::time::sleep(AFTER_SPOOL_FAILURE) => {}
@@ -261,7 +263,7 @@ async fn rest(context: &FetchContext, error: &Error) {
 
 /// Records a temporary failure. The request is retried after a growing delay, and given up after
 /// the last attempt.
-async fn again(
+async fn retry_later(
     context: &FetchContext,
     mut outgoing: Outgoing,
     error: String,
@@ -272,12 +274,12 @@ async fn again(
     outgoing.summary.fetching.attempts = outgoing.summary.fetching.attempts.saturating_add(1);
     let now = timestamp(clock::now());
     if let Some(wait) = wait {
-        context.fetcher.close(&outgoing.summary.place.key(), after(now, wait));
+        context.fetcher.close(&outgoing.summary.place.key(), time_after(now, wait));
     }
     let Some(delay) = delay(options, outgoing.summary.fetching.attempts) else {
-        return fail(context, outgoing, error, status).await;
+        return give_up_request(context, outgoing, error, status).await;
     };
-    let next = after(now, delay.max(wait.unwrap_or_default()));
+    let next = time_after(now, delay.max(wait.unwrap_or_default()));
     outgoing.summary.fetching.not_before = Some(next);
     outgoing.summary.fetching.last_error = Some(error.clone());
     let url = outgoing.summary.place.url().to_owned();
@@ -295,15 +297,15 @@ async fn ask_for_consent(
     let url = outgoing.summary.place.url().to_owned();
     outgoing.summary.fetching.not_before = None;
     outgoing.summary.fetching.state = RequestState::Asking { bytes };
-    let told = failure_reason(&outgoing.summary.fetching.state);
-    let Some((error, status)) = told else { return Ok(None) };
+    let failure = failure_reason(&outgoing.summary.fetching.state);
+    let Some((error, status)) = failure else { return Ok(None) };
     // For its runs the request counts as failed until a person allows it.
     recurse::outcome::failed(context, &outgoing, &error, false);
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))
 }
 
-async fn fail(
+async fn give_up_request(
     context: &FetchContext,
     mut outgoing: Outgoing,
     error: String,

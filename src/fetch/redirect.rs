@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_secure_page_is_called_is_not_sent_in_clear() {
+    fn the_url_of_a_secure_page_is_not_sent_over_http() {
         let origin = |scheme| Origin::here(scheme, "h.example", 80);
         for (from, to, kept) in [
             (Scheme::Http, Scheme::Http, true),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::schedule::after;
+use super::schedule::time_after;
 use wwwoffle_http::retry_after::MAX_RETRY_AFTER;
 
 /// The key of these times in the state of the spool.
@@ -34,7 +34,7 @@ pub(super) fn to_text(mut rests: Vec<(Arc<str>, Timestamp)>) -> String {
 /// Parses the text of [`to_text`]. Invalid parts and past times are skipped. Each pause is limited
 /// to the longest that an origin can request.
 pub(super) fn of_text(text: &str, now: Timestamp) -> Vec<(Arc<str>, Timestamp)> {
-    let longest = after(now, MAX_RETRY_AFTER);
+    let longest = time_after(now, MAX_RETRY_AFTER);
     let words: Vec<&str> = text.split(' ').collect();
     let pairs = words.chunks_exact(2).filter_map(|pair| match pair {
         [host, until] => Some((Arc::from(*host), until.parse::<Timestamp>().ok()?.min(longest))),
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_come_back_and_the_longest_first() {
+    fn pauses_round_trip_with_the_longest_first() {
         let rests = vec![(Arc::from("a"), at(200)), (Arc::from("[::1]:81"), at(300))];
         let text = to_text(rests.clone());
         assert_eq!(text, "[::1]:81 1970-01-01T00:05:00Z a 1970-01-01T00:03:20Z");
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_by_hand_does_no_harm() {
+    fn an_edited_pause_list_is_harmless() {
         let now = at(100);
         for (text, want) in [
             ("", &[][..]),

@@ -124,7 +124,7 @@ impl FetchSchedule {
                 self.refresh(host);
             }
         }
-        self.wake(now);
+        self.release_due(now);
         if self.active - self.aside >= limits.at_once {
             return None;
         }
@@ -144,7 +144,7 @@ impl FetchSchedule {
         let name = Arc::clone(&request.host);
         if let Some(host) = self.hosts.get_mut(&name) {
             let distance = distance.max(host.distance);
-            host.polite_from = (!distance.is_zero()).then(|| after(now, distance));
+            host.polite_from = (!distance.is_zero()).then(|| time_after(now, distance));
         }
         self.refresh(&name);
     }
@@ -253,7 +253,7 @@ impl FetchSchedule {
         let name = Arc::clone(name);
         if let Some(host) = self.hosts.get_mut(&name) {
             host.distance = distance;
-            host.polite_from = host.polite_from.max(Some(after(now, distance)));
+            host.polite_from = host.polite_from.max(Some(time_after(now, distance)));
         }
         self.refresh(&name);
     }
@@ -282,7 +282,7 @@ impl FetchSchedule {
     }
 
     /// Makes requests available whose time has come.
-    fn wake(&mut self, now: Timestamp) {
+    fn release_due(&mut self, now: Timestamp) {
         while let Some((time, name)) = self.alarms.first().cloned() {
             if time > now {
                 return;
@@ -392,7 +392,7 @@ fn is_polite(turn: QueuePosition) -> bool {
 }
 
 /// The time `pause` after `now`.
-pub(super) fn after(now: Timestamp, pause: Duration) -> Timestamp {
+pub(super) fn time_after(now: Timestamp, pause: Duration) -> Timestamp {
     now.saturating_add(pause).unwrap_or(Timestamp::MAX)
 }
 

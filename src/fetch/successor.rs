@@ -9,7 +9,7 @@ use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind, RequestState};
 use wwwoffle_url::CanonicalUrl;
 
-use super::attempt::{base, owner};
+use super::attempt::{owner, request_url};
 use super::follow::Following;
 use super::redirect::{MAX_HOPS, redirected};
 use super::want;
@@ -116,7 +116,7 @@ fn successor(
             return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
-    let old = of_url(base(outgoing), &context.base.local).ok()?;
+    let old = of_url(request_url(outgoing), &context.base.local).ok()?;
     let parts = redirected(request, status, &old.origin, &resource.origin);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));

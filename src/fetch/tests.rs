@@ -34,7 +34,7 @@ fn next(context: &FetchContext) -> Option<Key> {
 }
 
 #[test]
-fn a_form_that_begins_while_it_is_tried_again_is_not_sent_twice() {
+fn a_form_retried_while_active_is_not_sent_twice() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_of_the_origin_may_pass_and_refusals_do_not() {
+    fn origin_errors_are_temporary_and_refusals_are_permanent() {
         for (status, reason, passes) in [
             (503, NotKept::OriginError, true),
             (429, NotKept::AboutTheRequest, true),

@@ -74,7 +74,7 @@ pub enum WantError {
 /// # Errors
 ///
 /// [`WantError`] if the page cannot be requested or the spool fails.
-pub async fn want(
+pub async fn request_page(
     context: &Arc<FetchContext>,
     requester: &Requester,
     url: &str,

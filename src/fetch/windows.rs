@@ -64,7 +64,7 @@ mod tests {
 
     /// Rows of windows, the time in Berlin, and the time at which fetching may continue.
     #[test]
-    fn windows_open_at_their_time_whatever_the_clock_does() {
+    fn windows_open_on_time_despite_clock_changes() {
         let zone = TimeZone::get("Europe/Berlin").unwrap();
         for (text, now, want) in [
             ("always", "2026-01-10T12:00+01", None),
@@ -108,11 +108,11 @@ mod tests {
                     (0..36 * 60).map(|minute| day + SignedDuration::from_mins(minute)).collect();
                 let mut next = None;
                 for now in minutes.into_iter().rev() {
-                    let told = opens(&windows, now, &zone);
-                    if told.is_none() {
+                    let opening = opens(&windows, now, &zone);
+                    if opening.is_none() {
                         next = Some(now);
                     } else if next.is_some() {
-                        assert_eq!(told, next, "{text} at {now}");
+                        assert_eq!(opening, next, "{text} at {now}");
                     }
                 }
             }

@@ -64,10 +64,10 @@ pub async fn begin(context: &Arc<FetchContext>) {
     recurse::keep::load(context).await;
     let worker = WorkState::new(Arc::clone(context)).await;
     context.base.tasks.spawn(recurse::keep::save_changes(Arc::clone(context)));
-    context.base.tasks.spawn(work(worker));
+    context.base.tasks.spawn(run_queue(worker));
 }
 
-async fn work(mut worker: WorkState) {
+async fn run_queue(mut worker: WorkState) {
     let context = Arc::clone(&worker.context);
     let mut mode = context.base.mode.watch();
     let (mut is_fetching, mut could_dial) = (false, false);

@@ -128,18 +128,18 @@ fn names(certificate: &X509Certificate<'_>) -> (Vec<String>, usize) {
         ParsedExtension::SubjectAlternativeName(names) => Some(names.general_names.len()),
         _ => None,
     };
-    let mut told = Vec::new();
+    let mut listed = Vec::new();
     let mut all = 0;
     for extension in certificate.extensions() {
         let parsed = extension.parsed_extension();
         all += is_names(parsed).unwrap_or_default();
         if let ParsedExtension::SubjectAlternativeName(names) = parsed {
-            let left = MAX_NAMES.saturating_sub(told.len());
-            told.extend(names.general_names.iter().take(left).map(general_name));
+            let left = MAX_NAMES.saturating_sub(listed.len());
+            listed.extend(names.general_names.iter().take(left).map(general_name));
         }
     }
-    let more = all.saturating_sub(told.len());
-    (told, more)
+    let more = all.saturating_sub(listed.len());
+    (listed, more)
 }
 
 fn general_name(name: &GeneralName<'_>) -> String {
@@ -195,25 +195,32 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_told_in_words() {
+    fn a_certificate_is_described() {
         let names = ["a.example", "*.b.example", "192.0.2.1", "2001:db8::1"].map(str::to_owned);
         let der = made("A host", &names);
-        let told = describe(&der);
-        assert_eq!((&*told.subject, &*told.issuer), ("CN=A host", "CN=A host"));
-        assert_eq!(told.names, names);
-        assert_eq!(told.sha256, hex::encode(sha256(&der)));
-        assert!(told.from < told.until);
-        let colons = with_colons(&told.sha256);
-        assert_eq!((colons.len(), colons.replace(':', "")), (95, told.sha256.to_uppercase()));
+        let certificate = describe(&der);
+        assert_eq!((&*certificate.subject, &*certificate.issuer), ("CN=A host", "CN=A host"));
+        assert_eq!(certificate.names, names);
+        assert_eq!(certificate.sha256, hex::encode(sha256(&der)));
+        assert!(certificate.from < certificate.until);
+        let colons = with_colons(&certificate.sha256);
+        assert_eq!(
+            (colons.len(), colons.replace(':', "")),
+            (95, certificate.sha256.to_uppercase())
+        );
     }
 
     #[test]
     fn hostile_texts_are_bounded_and_visible() {
         let many: Vec<String> = (0..500).map(|n| format!("h{n}.example")).collect();
-        let told = describe(&made(&format!("a\u{202e}\n\0{}", "x".repeat(50_000)), &many));
-        assert!(told.subject.starts_with("CN=a⟨U+202E⟩⟨U+000A⟩⟨U+0000⟩xxx"), "{}", told.subject);
-        assert_eq!(told.subject.chars().count(), MAX_NAME + 1);
-        assert_eq!((told.names.len(), told.more_names), (MAX_NAMES, 500 - MAX_NAMES));
+        let certificate = describe(&made(&format!("a\u{202e}\n\0{}", "x".repeat(50_000)), &many));
+        assert!(
+            certificate.subject.starts_with("CN=a⟨U+202E⟩⟨U+000A⟩⟨U+0000⟩xxx"),
+            "{}",
+            certificate.subject
+        );
+        assert_eq!(certificate.subject.chars().count(), MAX_NAME + 1);
+        assert_eq!((certificate.names.len(), certificate.more_names), (MAX_NAMES, 500 - MAX_NAMES));
         let rubbish = describe(b"rubbish");
         assert_eq!((&*rubbish.subject, rubbish.until), (UNREADABLE, None));
         let sent = vec![CertificateDer::from(b"rubbish".to_vec()); 100];
@@ -272,15 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn no_certificate_however_damaged_is_more_than_a_few_words() {
+    fn the_description_of_a_damaged_certificate_is_limited() {
         let names = ["a.example", "*.b.example", "192.0.2.1", "2001:db8::1"].map(str::to_owned);
         let der = made("A host", &names);
         let mut read = 0;
         for seed in 0..20_000 {
-            let told = describe(&mutated(&der, seed));
-            read += u32::from(told.until.is_some());
-            assert!(told.names.len() <= MAX_NAMES, "{seed}");
-            for text in told.names.iter().chain([&told.subject, &told.issuer]) {
+            let certificate = describe(&mutated(&der, seed));
+            read += u32::from(certificate.until.is_some());
+            assert!(certificate.names.len() <= MAX_NAMES, "{seed}");
+            for text in certificate.names.iter().chain([&certificate.subject, &certificate.issuer])
+            {
                 assert!(text.chars().count() <= MAX_NAME + 1, "{seed}: {text}");
                 assert!(!text.chars().any(char::is_control), "{seed}: {text:?}");
             }

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_reads_back() {
+    fn a_connection_record_round_trips() {
         for (sent, by_fingerprint) in
             [(vec![made(1), made(2), made(0)], false), (vec![made(9)], true)]
         {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_chain_is_bounded_and_what_is_cut_is_counted() {
+    fn a_hostile_chain_is_truncated_and_the_rest_counted() {
         for sent in [
             vec![made(2_000), made(1)],
             vec![made(100); 50],
@@ -140,14 +140,14 @@ mod tests {
             let account = account(&secured(sent.clone(), false));
             assert!(account.len() <= MAX_CONNECTION, "{}", account.len());
             let read = read(&account);
-            let told = read.chain.certificates.len();
-            assert!((1..=MAX_CHAIN).contains(&told));
-            assert_eq!(told + read.chain.left_out, sent.len());
+            let listed = read.chain.certificates.len();
+            assert!((1..=MAX_CHAIN).contains(&listed));
+            assert_eq!(listed + read.chain.left_out, sent.len());
         }
     }
 
     #[test]
-    fn rubbish_is_passed_over() {
+    fn invalid_certificates_are_skipped() {
         let rubbish =
             b"certificate: !\r\ncertificate-told: {\"subject\": 1}\r\nx\r\n: \r\n\xff: a\r\n\
                         certificates-left-out: -1\r\ntls-version: a\0b\r\n";

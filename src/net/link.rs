@@ -3,11 +3,11 @@
 //! ```text
 //! Dialer, Upstream ── which origins answer ─────────┐
 //! kernel ── interfaces and routes, by netlink ──────┤
-//! probe ── the URL of [link], or requested hosts ───┴─ work ── Judge ── ModeSwitch::judged
+//! probe ── the URL of [link], or requested hosts ───┴─ watch_link ── Judge ── ModeSwitch::judged
 //! ```
 //!
-//! [`work`] is the only task that judges. It opens connections only for probes, and only while
-//! [`ModeSetting::Auto`] is chosen. In every mode it also listens to the kernel, for
+//! [`watch_link`] is the only task that judges. It opens connections only for probes, and only
+//! while [`ModeSetting::Auto`] is chosen. In every mode it also listens to the kernel, for
 //! [`Link::class`]. Listening sends nothing to the network.
 
 pub mod judge;
@@ -47,7 +47,7 @@ pub enum LinkClass {
 /// The known state of the link.
 #[derive(Debug)]
 pub struct Link {
-    told: ArcSwap<Judgement>,
+    judgement: ArcSwap<Judgement>,
     standing: ArcSwap<Connectivity>,
     reports: Mutex<Option<mpsc::Receiver<OriginReport>>>,
     news: Notify,
@@ -83,9 +83,10 @@ impl Link {
     #[must_use]
     pub fn new() -> (Self, mpsc::Sender<OriginReport>) {
         let (tell, reports) = mpsc::channel(MAX_REPORTS);
-        let told = Judgement { reason: LinkReason::Unknown, since: clock::now(), probed: None };
+        let judgement =
+            Judgement { reason: LinkReason::Unknown, since: clock::now(), probed: None };
         let link = Self {
-            told: ArcSwap::from_pointee(told),
+            judgement: ArcSwap::from_pointee(judgement),
             standing: ArcSwap::from_pointee(Connectivity::Unknown),
             reports: Mutex::new(Some(reports)),
             news: Notify::new(),
@@ -98,7 +99,7 @@ impl Link {
     /// The last judgement.
     #[must_use]
     pub fn judgement(&self) -> Arc<Judgement> {
-        self.told.load_full()
+        self.judgement.load_full()
     }
 
     /// The kernel's view of the routes, in every mode.
@@ -220,7 +221,7 @@ pub type Probe = Pin<Box<dyn Future<Output = ProbeResult> + Send>>;
 /// given hosts. The function comes from a higher layer, which can read URLs and the queue.
 pub type Prober = Box<dyn Fn(Vec<Origin>) -> Probe + Send>;
 
-/// The state of [`work`].
+/// The state of [`watch_link`].
 struct LinkTask {
     context: Arc<NetContext>,
     prober: Prober,
@@ -232,7 +233,7 @@ struct LinkTask {
 
 /// Judges the link whenever the mode auto is chosen, until the daemon stops. Each daemon runs this
 /// in one task.
-pub async fn work(context: Arc<NetContext>, prober: Prober) {
+pub async fn watch_link(context: Arc<NetContext>, prober: Prober) {
     let reports = context.link.reports.lock().unwrap_or_else(PoisonError::into_inner).take();
     let Some(mut reports) = reports else { return };
     let mut chosen = context.base.mode.watch_choice();
@@ -301,10 +302,10 @@ impl LinkTask {
     fn handle_probe(&mut self, finding: ProbeResult) {
         self.probe = None;
         debug!(?finding, "the link was probed");
-        self.context
-            .link
-            .told
-            .rcu(|told| Judgement { probed: Some(clock::now()), ..Judgement::clone(told) });
+        self.context.link.judgement.rcu(|judgement| Judgement {
+            probed: Some(clock::now()),
+            ..Judgement::clone(judgement)
+        });
         self.take(Observation::Probed(finding));
     }
 
@@ -362,12 +363,12 @@ impl LinkTask {
 
     fn publish_judgement(&self, reason: LinkReason) {
         let link = &self.context.link;
-        let told = link.judgement();
-        if told.reason != reason {
-            link.told.store(Arc::new(Judgement {
+        let judgement = link.judgement();
+        if judgement.reason != reason {
+            link.judgement.store(Arc::new(Judgement {
                 reason,
                 since: clock::now(),
-                probed: told.probed,
+                probed: judgement.probed,
             }));
         }
     }

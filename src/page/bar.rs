@@ -56,36 +56,36 @@ mod tests {
     use crate::page::testing;
 
     #[test]
-    fn a_bar_tells_of_when_a_page_is_and_its_style_is_known() {
+    fn the_page_bar_shows_the_age_and_has_a_hashed_style() {
         let shell = testing::shell();
         let kept = Some(testing::time());
         let now = "2026-11-23T13:00:00Z".parse().unwrap();
-        let told = bar(&shell, "http://user:pw@a.example/?b=<c>", kept, now);
+        let shown = bar(&shell, "http://user:pw@a.example/?b=<c>", kept, now);
         for part in [
             "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
             "3 days",
             "/info/?http://a.example/%3Fb%3D%3Cc%3E\"",
             "shadowrootmode=\"closed\"",
         ] {
-            assert!(told.html.contains(part), "{part} in {}", told.html);
+            assert!(shown.html.contains(part), "{part} in {}", shown.html);
         }
-        let (_, style) = told.html.split_once("<style>").unwrap();
-        assert_eq!(told.style, style_source(style.split_once("</style>").unwrap().0));
+        let (_, style) = shown.html.split_once("<style>").unwrap();
+        assert_eq!(shown.style, style_source(style.split_once("</style>").unwrap().0));
         let now = bar(&shell, "http://a.example/", None, now);
-        assert!(now.html.contains("just now") && now.style == told.style, "{}", now.html);
+        assert!(now.html.contains("just now") && now.style == shown.style, "{}", now.html);
     }
 
     #[test]
     fn a_bar_shows_hostile_urls_as_text() {
         for url in testing::hostile() {
-            let told = bar(&testing::shell(), &url, None, testing::time());
-            assert_eq!(told.html.matches('<').count(), 20, "{}", told.html);
-            assert!(!told.html.contains("hunter2"), "{}", told.html);
+            let shown = bar(&testing::shell(), &url, None, testing::time());
+            assert_eq!(shown.html.matches('<').count(), 20, "{}", shown.html);
+            assert!(!shown.html.contains("hunter2"), "{}", shown.html);
         }
     }
 
     #[test]
-    fn an_age_is_told_in_the_largest_unit_that_fits_twice() {
+    fn an_age_is_shown_in_the_largest_unit_that_fits_twice() {
         let kept: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
         for (seconds, want) in [
             (-5, "less than a minute ago"),

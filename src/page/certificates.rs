@@ -129,7 +129,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_refused_one_has_the_form_and_its_chain() {
+    fn a_refused_certificate_has_a_form_and_its_chain() {
         let chain = chain("CN=a.example");
         let refused = CertificateState::Refused { fault: "it is self-signed", differs: true };
         let text = body(&site(refused, &chain));
@@ -163,7 +163,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_a_refusal_there_is_no_form() {
+    fn without_a_rejected_certificate_there_is_no_form() {
         for (standing, words) in [
             (CertificateState::Allowed, "is allowed for this host"),
             (CertificateState::Unknown, "No certificate"),
@@ -193,7 +193,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_address_of_the_page_holds_any_url() {
+    fn the_page_address_encodes_any_url() {
         assert_eq!(
             crate::page::links::certificate(
                 "a.example:8443",

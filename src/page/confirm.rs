@@ -52,7 +52,7 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
-    fn says_what_would_be_sent_where() {
+    fn the_confirmation_shows_the_form_and_its_target() {
         let confirm = Confirm {
             method: "POST",
             url: "https://me:pw@a.example/order",

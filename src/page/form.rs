@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_form_of_ours_is_refused() {
+    fn an_invalid_form_is_refused() {
         assert_eq!(SubmittedForm::parse(None, b""), Err(BadForm::WrongType));
         assert_eq!(SubmittedForm::parse(Some("text/plain"), b"a=b"), Err(BadForm::WrongType));
         assert_eq!(SubmittedForm::parse(TYPE, b"a=%ff"), Err(BadForm::NotUtf8));

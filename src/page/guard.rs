@@ -217,7 +217,7 @@ mod tests {
     };
 
     #[test]
-    fn who_may_do_what() {
+    fn the_guard_allows_requests_as_the_table_says() {
         use GuardRefusal::{
             CrossSite, ForeignHost, ForeignOrigin, NoPassword, NoToken, OtherMachine, WrongToken,
         };
@@ -316,7 +316,7 @@ mod tests {
 
     /// Over TCP no change passes without its token, even if all else is correct.
     #[test]
-    fn nothing_changes_without_its_token() {
+    fn a_change_without_its_token_is_refused() {
         for scope in [ActionScope::General, ActionScope::OnePurpose] {
             for fetch_site in [None, Some("same-origin"), Some("cross-site"), Some("none")] {
                 for origin in [None, Some(OURS), Some("null"), Some("http://evil.example")] {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_unclear_equals_nothing() {
+    fn an_ambiguous_field_matches_nothing() {
         for (values, want) in [
             (&[][..], None),
             (&[&b"http://a"[..]], Some("http://a")),

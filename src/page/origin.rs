@@ -104,7 +104,7 @@ mod tests {
     use super::LocalOrigin;
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn an_address_is_split() {
         let table = [
             ("LocalHost:8080", "http://localhost:8080", "localhost", "localhost:8080"),
             ("proxy.lan", "http://proxy.lan", "proxy.lan", "proxy.lan"),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn browsers_trust_this_machine_and_what_is_secure() {
+    fn local_and_secure_origins_are_trustworthy() {
         for (scheme, given, want) in [
             ("http", "localhost:8080", true),
             ("http", "127.0.0.2", true),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_leave_its_place_is_refused() {
+    fn an_origin_with_unsafe_characters_is_refused() {
         let long = "a".repeat(256);
         let table = [
             "", ":80", "a:", "a:b", "a:99999", "a:+1", "a b", "a\"b", "a;b", "a/b", "[::1", "[x]",

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_a_page_tells_for_whom_it_is_and_cannot_be_made_for_another() {
+    fn a_page_token_names_its_owner_and_cannot_be_forged() {
         let tokens = Tokens::new().unwrap();
         for owner in ["local", "user:ada", "user:ä b", "client:::1"] {
             let token = tokens.of_page(owner);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_refused() {
+    fn an_invalid_token_is_refused() {
         let tokens = Tokens::new().unwrap();
         let token = tokens.general();
         let longer = format!("{token}00");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn another_daemon_has_other_tokens_and_shows_no_secret() {
+    fn tokens_differ_between_daemons_and_hide_their_secret() {
         let (one, other) = (Tokens::new().unwrap(), Tokens::new().unwrap());
         assert!(!other.check(Purpose::General, &one.general()));
         assert_eq!(format!("{one:?}"), "Tokens(…)");

@@ -35,7 +35,7 @@ mod tests {
     use crate::page::testing::{assert_harmless, hostile, shell};
 
     #[test]
-    fn says_whether_it_was_there() {
+    fn an_undo_reports_whether_the_request_existed() {
         let done = page(&shell(), "http://a.example/", true);
         assert!(done.body.contains("<h1>Removed from the queue</h1>"));
         let gone = page(&shell(), "http://a.example/", false);

@@ -238,7 +238,7 @@ impl SimilarPageView {
     fn new(like: &SimilarPage, shell: &Shell) -> Self {
         Self {
             url: ShownUrl::new(&like.url),
-            how: how(like.likeness),
+            how: likeness_text(like.likeness),
             when: ShownTime::new(like.version.1, &shell.zone),
             // While offline, the URL itself leads to the stored version. Otherwise it may lead to
             // the origin.
@@ -252,7 +252,7 @@ pub(crate) fn copy_of(url: &str, version: (Timestamp, Timestamp)) -> Option<Stri
     linkable(url).map(|url| version_path(&url, version))
 }
 
-fn how(likeness: Likeness) -> Text {
+fn likeness_text(likeness: Likeness) -> Text {
     match likeness {
         Likeness::Scheme => tr("the same page at http or https"),
         Likeness::Www => tr("the same page with or without www"),
@@ -269,7 +269,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn the_words_of_a_url_are_its_last_ones() {
+    fn search_words_come_from_the_end_of_a_url() {
         for (url, want) in [
             ("http://a.example/", ""),
             ("http://a.example", ""),

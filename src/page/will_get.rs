@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn new_and_old_are_told_apart_and_can_be_undone() {
+    fn new_and_known_requests_are_distinguished_and_can_be_undone() {
         let new = WillGet {
             url: "http://a.example/p",
             key: "ab12",

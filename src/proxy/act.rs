@@ -20,7 +20,7 @@ use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::reuse::Reuse;
 
 /// Carries out the decision of `plan`.
-pub(super) async fn act(
+pub(super) async fn execute_decision(
     context: &Arc<ProxyContext>,
     client: &Client,
     ask: ProxyRequest,

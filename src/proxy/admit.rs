@@ -52,8 +52,8 @@ pub(super) fn end(
     reader: &PageReader,
     audience: Audience,
 ) -> Response<Body> {
-    let told = Message::Denied(Denied::Machine);
-    let mut response = reply::unless_part(context, reader, audience, &told);
+    let notice = Message::Denied(Denied::Machine);
+    let mut response = reply::unless_part(context, reader, audience, &notice);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
@@ -117,10 +117,10 @@ pub(super) fn refuse(
     request: &Parts,
     denied: Denied,
 ) -> Response<Body> {
-    let told = Message::Denied(denied);
+    let notice = Message::Denied(denied);
     let reader = PageReader::of(mode, &request.headers);
     let audience = Audience::of(&request.method, &request.headers);
-    with_challenge(reply::message_for(context, &reader, audience, &told), denied)
+    with_challenge(reply::message_for(context, &reader, audience, &notice), denied)
 }
 
 /// Adds the field that asks for a login or says when to retry, if there is one for `denied`.

@@ -62,9 +62,9 @@ impl Amendment {
         if self.location_error && self.leads_to_blocked(&answer) {
             let url = self.url.as_str();
             debug!(url, "it leads to a URL that is blocked");
-            let told = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
-            let told = reply::message_for(context, &self.reader, self.audience, &told);
-            return reply::with_status(told, CacheStatus::LeadsToBlocked);
+            let notice = Message::Ruled { url, ruled: Ruled::LeadsToBlocked, place: None };
+            let notice = reply::message_for(context, &self.reader, self.audience, &notice);
+            return reply::with_status(notice, CacheStatus::LeadsToBlocked);
         }
         if self.censors {
             censor::answer(&self.config, &self.url, answer.headers_mut());

@@ -173,7 +173,7 @@ impl ProxyRequest {
         }
         let places = places(&mut resource.url);
         let asked = DecisionInput {
-            method: kind(&method, form.is_some(), has_body || is_websocket),
+            method: method_kind(&method, form.is_some(), has_body || is_websocket),
             intent,
             reload: control.is_reload(),
             only_if_cached: control.only_if_cached,
@@ -334,7 +334,7 @@ fn has_body(fields: &HeaderMap) -> bool {
         || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
-fn kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
+fn method_kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
     match *method {
         // With a body, the response depends on that body, which is not part of the key. A WebSocket
         // request switches to another protocol.

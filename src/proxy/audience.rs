@@ -90,7 +90,7 @@ impl Audience {
     #[must_use]
     pub fn of(method: &Method, fields: &HeaderMap) -> Self {
         let intent = intent(method, fields);
-        Self { intent, kind: if intent == Intent::Part { kind(fields) } else { UNKNOWN } }
+        Self { intent, kind: if intent == Intent::Part { part_kind(fields) } else { UNKNOWN } }
     }
 
     /// Whether the response is for a sub-resource of a page.
@@ -133,7 +133,7 @@ impl Audience {
 /// The kind of a sub-resource, from `Sec-Fetch-Dest`. For a browser that does not send this field,
 /// `Accept` suggests the kind. This is only a guess, so blocked requests of such browsers are
 /// refused.
-fn kind(fields: &HeaderMap) -> PartKind {
+fn part_kind(fields: &HeaderMap) -> PartKind {
     if let Some(dest) = fields.get(SEC_FETCH_DEST) {
         return dest.to_str().map_or(UNKNOWN, named);
     }
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_stands_in_the_table_once() {
+    fn each_destination_is_in_the_table_once() {
         for dest in destinations() {
             assert_eq!(destinations().filter(|other| *other == dest).count(), 1, "{dest}");
         }
     }
 
     #[test]
-    fn blocked_parts_seem_to_be_there_where_a_page_does_best_so() {
+    fn blocked_sub_resources_get_a_placeholder() {
         for (dest, want) in [
             ("image", Some("image/gif")),
             ("script", Some("text/javascript")),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn older_browsers_are_understood_by_what_they_accept() {
+    fn the_accept_field_identifies_requests_of_older_browsers() {
         for (accept, want) in [
             ("image/avif,image/webp,*/*;q=0.8", Some("image/gif")),
             ("text/css,*/*;q=0.1", Some("text/css")),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_part_of_a_page_gets_a_page_whatever_the_message() {
+    async fn sub_resources_never_get_a_message_page() {
         let root = tempfile::tempdir().unwrap();
         let context = TestDaemon::new(&root, Config::default(), Mode::Offline).proxy();
         let reader = PageReader::of(Mode::Offline, &HeaderMap::new());

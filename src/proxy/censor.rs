@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_goes_out_as_the_table_says() {
+    fn request_fields_are_changed_as_the_table_says() {
         let config = Config::parse(CONFIG, Path::new("w.conf")).unwrap();
         let ours = format!("user-agent: {OUR_USER_AGENT}");
         for (url, name, value, want) in [

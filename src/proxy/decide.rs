@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn offline_never_asks_an_origin_and_a_kept_page_is_never_refused() {
+    fn offline_never_fetches_and_never_refuses_a_stored_page() {
         for kept in [CopyState::Nothing, CopyState::Uncoded, CopyState::Whole] {
             for bits in 0..32_u8 {
                 for method in

@@ -441,7 +441,7 @@ impl Download {
         self.headed.send_replace(Some(headed));
     }
 
-    fn pass(&self, answer: Answer, headed: HeadOutcome) {
+    fn pass_answer(&self, answer: Answer, headed: HeadOutcome) {
         *self.passing.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
         self.set_head(headed);
     }

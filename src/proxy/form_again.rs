@@ -50,9 +50,9 @@ pub(super) fn confirm(
     kept: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let Some((outgoing, content_type)) = outgoing(context, ask, kept) else {
-        let told = Message::FormUnknown { url: ask.resource.url.as_str() };
+        let notice = Message::FormUnknown { url: ask.resource.url.as_str() };
         let status = CacheStatus::Refused(DecisionRefusal::FormAnswer);
-        return reply::respond(context, ask, status, &told);
+        return reply::respond(context, ask, status, &notice);
     };
     let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
     offline::question(context, ask, outgoing, (&Method::POST, content_type), true)

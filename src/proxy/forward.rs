@@ -99,9 +99,15 @@ async fn update_copies(
     if ask.head.method == Method::HEAD {
         let login =
             ask.has_credentials() || answer.extensions().get::<PersonalConnection>().is_some();
-        let told = (ask.is_personal(), login);
-        freshen::update_from_head(&context.storage.store, found, told, (status, fields), asked)
-            .await;
+        let requester = (ask.is_personal(), login);
+        freshen::update_from_head(
+            &context.storage.store,
+            found,
+            requester,
+            (status, fields),
+            asked,
+        )
+        .await;
     }
     let sent = UnsafeRequest {
         method: &ask.head.method,
@@ -154,9 +160,9 @@ fn switch(
     mut answer: Answer,
     asked: (Option<OnUpgrade>, Option<WebSocketHandshake>),
 ) -> Response<Body> {
-    let (Some(client_side), handshake) = asked else { return unasked(context, ask) };
+    let (Some(client_side), handshake) = asked else { return refuse_upgrade(context, ask) };
     let Some(protocol) = answer.headers().get(UPGRADE).cloned() else {
-        return unasked(context, ask);
+        return refuse_upgrade(context, ask);
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
@@ -186,7 +192,7 @@ fn switch(
     response
 }
 
-fn unasked(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
+fn refuse_upgrade(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let failure = Failure::Unsendable("the origin switched to a protocol that was not requested");
     reply::failed(context, ask, &failure, None)
 }

@@ -178,9 +178,9 @@ impl GatewayClient {
             denied => denied,
         };
         let audience = Audience::of(&parts.method, &parts.headers);
-        let told =
+        let page =
             reply::message_for(&self.context, &self.reader, audience, &Message::Denied(denied));
-        Some(admit::with_challenge(told, denied))
+        Some(admit::with_challenge(page, denied))
     }
 
     async fn serve(&self, parts: Parts, incoming: Incoming) -> Response<Body> {
@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_alone_lacks_its_slash() {
+    fn a_gateway_address_with_only_a_host_lacks_its_slash() {
         for (target, want) in [
             ("/http/h.example", true),
             ("/http/h.example?a/b/c", true),
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn only_its_own_addresses_are_meant() {
+    fn only_gateway_addresses_are_recognized() {
         let config = |text: &str| Config::parse(text, std::path::Path::new("w.conf")).unwrap();
         let (on, off) = (config(""), config("[pages]\ngateway = false\n"));
         for (target, want) in [

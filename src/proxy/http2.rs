@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn crumbs_become_one_cookie() {
+    fn split_cookie_fields_become_one() {
         for (version, given, want) in [
             (Version::HTTP_2, &["a=b", "c=d; e", "f="][..], &["a=b; c=d; e; f="][..]),
             (Version::HTTP_2, &["a=b"], &["a=b"]),
@@ -107,22 +107,22 @@ mod tests {
     }
 
     #[test]
-    fn a_body_without_length_is_seen() {
+    fn a_body_without_length_is_detected() {
         let is_unframed = |mut request: Request<Full<Bytes>>| {
             receive(&mut request);
             request.extensions().get::<Unframed>().is_some()
         };
         assert!(is_unframed(request(Version::HTTP_2, &[])));
         assert!(!is_unframed(request(Version::HTTP_11, &[])));
-        let mut told = request(Version::HTTP_2, &[]);
-        told.headers_mut().insert(CONTENT_LENGTH, 4.into());
-        assert!(!is_unframed(told));
+        let mut framed = request(Version::HTTP_2, &[]);
+        framed.headers_mut().insert(CONTENT_LENGTH, 4.into());
+        assert!(!is_unframed(framed));
         assert!(!is_unframed(request(Version::HTTP_2, &[]).map(|_| Full::default())));
         receive(&mut Request::new(Empty::<Bytes>::new()));
     }
 
     #[tokio::test]
-    async fn an_answer_has_a_body_only_where_http_has_one() {
+    async fn a_response_has_a_body_only_where_http_allows_one() {
         for (method, status, length, text) in [
             (Method::GET, 200, None, "page"),
             (Method::HEAD, 200, Some("4"), ""),

@@ -58,7 +58,7 @@ mod tests {
     const CHROME: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 
     #[test]
-    fn fields_tell_who_asks() {
+    fn the_fields_of_a_request_identify_its_intent() {
         use Intent::{Part, Person, Program};
         for (dest, accept, referer, want) in [
             (Some("document"), Some("*/*"), false, Person),

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_told_by_the_status_alone() {
+    fn only_the_status_identifies_a_partial_response() {
         let fields = HeaderMap::from_iter([(CONTENT_RANGE, "bytes 0-1/2".parse().unwrap())]);
         assert_eq!(may_keep(StatusCode::OK, &fields, None, &keeping(""), exchange()), Ok(()));
         let partial = may_keep(
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_kept_while_it_is_fresh_and_what_must_not_be_stored_as_the_option_says() {
+    fn fresh_errors_and_no_store_responses_are_stored_as_configured() {
         let none = keeping("");
         let queue = StorageRules { errors: false, ..none };
         let respect = keeping("[caching]\nno-store = \"respect\"");
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_to_a_form_is_a_page_where_it_says_so() {
+    fn a_form_response_is_a_page_if_it_allows_it() {
         let url = "http://h.example/a";
         for (status, control, location, want) in [
             (200, "max-age=60", Some("http://h.example/a"), true),

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_records_are_bounded_and_the_newest_stay() {
+    fn the_number_of_records_is_limited() {
         let all = LastAnswers::default();
         for at in 0..20_000 {
             all.note(asked(at, Owner::Local), last(CacheStatus::Queued));

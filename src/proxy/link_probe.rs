@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_good_or_a_portals_or_a_failure() {
+    fn a_probe_response_is_good_or_a_portal_or_a_failure() {
         use ExpectedStatus::{Exactly, Success};
         let url = CanonicalUrl::parse("http://h.example/up", &LocalHost::default()).unwrap();
         for (status, phrase, answered, body, login, want) in [

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_one_date_of_http() {
+    fn a_requested_time_is_one_http_date() {
         let date = "Fri, 20 Nov 2026 14:25:15 GMT";
         let want = "2026-11-20T14:25:15Z".parse().ok();
         assert_eq!(moment(&fields(&[("accept-datetime", date)])), want);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_version_that_we_show_are_known_by_its_address() {
+    fn sub_resources_of_a_shown_version_are_recognized_by_referer() {
         let (local, want) = (LocalHost::default(), "2026-11-20T14:25:15.5Z".parse().ok());
         let version = "http://localhost:8080/history/version/?url=http://a/\
                        &came=2026-11-20T14:25:15.5Z&at=2026-12-20T00:00:00Z";
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn archives_choose_themselves() {
+    fn web_archives_select_versions_themselves() {
         for (rows, want) in [
             (&[("vary", "accept-datetime")][..], true),
             (&[("vary", "Accept-Encoding, Accept-Datetime")], true),

@@ -217,8 +217,9 @@ fn own_images(changes: &mut Changes, shell: &Shell) {
 /// Whether a response is a stored copy that its origin has not confirmed just now (RFC 9211).
 fn is_from_spool(fields: &HeaderMap) -> bool {
     const OF_THE_SPOOL: [&str; 3] = ["; hit", "detail=origin-unreachable", "detail=stale-if-error"];
-    let told = fields.get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    OF_THE_SPOOL.iter().any(|part| told.contains(part))
+    let cache_status =
+        fields.get(CACHE_STATUS).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    OF_THE_SPOOL.iter().any(|part| cache_status.contains(part))
 }
 
 /// How the browser uses a response, if a response with this use may be modified.

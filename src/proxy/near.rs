@@ -77,7 +77,7 @@ pub(super) async fn find(
             }
         }
     }
-    for url in noisy(context, ask).await? {
+    for url in find_noisy_urls(context, ask).await? {
         if let Some(kept) = at(context, ask, Nearness::Arguments, url).await? {
             return Ok(Some((Nearness::Arguments, kept)));
         }
@@ -159,7 +159,10 @@ async fn declares_url(context: &ProxyContext, kept: &Arc<StoredCopy>, url: &Cano
 /// The stored URLs of the same host that differ from the URL of `ask` only in tracking parameters,
 /// the newest first. The key of an entry is a hash and does not show its URL, so the entries of the
 /// host are searched.
-async fn noisy(context: &ProxyContext, ask: &ProxyRequest) -> Result<Vec<CanonicalUrl>, Error> {
+async fn find_noisy_urls(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+) -> Result<Vec<CanonicalUrl>, Error> {
     let asked = ask.bare.as_str().to_owned();
     let added =
         ask.start.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare)).clone();

@@ -45,7 +45,7 @@ pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response
     let part = stored_lengths(context, ask).await;
     let response = if ask.asked.intent == Intent::Person {
         let (likes, has_versions) = find_similar(context, ask).await;
-        let (url, fetch_token) = offered(context, ask);
+        let (url, fetch_token) = offered_fetch(context, ask);
         let shell = context.pages.shell(&ask.reader());
         let queue = context.storage.store.spool().queue();
         let waiting = queue.summary(&key).filter(|_| added == AddOutcome::Already);
@@ -98,7 +98,10 @@ async fn find_similar(context: &ProxyContext, ask: &ProxyRequest) -> (Vec<Simila
 /// The URL that the message about a missing page offers to fetch, and the token for the fetch. The
 /// token is `None` if the request cannot be fetched in this way. If a password is required for
 /// fetching, only one of our own pages can start the fetch.
-pub(super) fn offered(context: &ProxyContext, ask: &ProxyRequest) -> (String, Option<String>) {
+pub(super) fn offered_fetch(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+) -> (String, Option<String>) {
     let url = ask.bare.as_str().to_owned();
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.asked.standing == StoragePolicy::Usual
@@ -223,8 +226,8 @@ pub(super) fn refuse(
             reply::respond(context, ask, status, &Message::TooLargeToQueue { url })
         }
         DecisionRefusal::OnlyOnline => {
-            let told = Message::OfflineRefused { method: ask.head.method.as_str(), url };
-            let mut response = reply::respond(context, ask, status, &told);
+            let notice = Message::OfflineRefused { method: ask.head.method.as_str(), url };
+            let mut response = reply::respond(context, ask, status, &notice);
             *response.status_mut() = hyper::StatusCode::GATEWAY_TIMEOUT;
             response
         }
@@ -233,12 +236,12 @@ pub(super) fn refuse(
         }
         DecisionRefusal::NotKept => reply::respond(context, ask, status, &Message::NotKept { url }),
         DecisionRefusal::NeverKept => {
-            let told = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
-            reply::respond(context, ask, status, &told)
+            let notice = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
+            reply::respond(context, ask, status, &notice)
         }
         DecisionRefusal::NotQueued => {
-            let told = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
-            reply::respond(context, ask, status, &told)
+            let notice = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
+            reply::respond(context, ask, status, &notice)
         }
         DecisionRefusal::Unconfirmed | DecisionRefusal::LeftToBrowsers => {
             let line = reply::line(
@@ -315,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_queued_while_the_link_comes_back_goes_at_once() {
+    async fn a_request_queued_while_the_link_returns_is_fetched_at_once() {
         let root = tempfile::tempdir().unwrap();
         let context = TestDaemon::new(&root, Config::default(), Mode::Online);
         let (context, fetcher) = (context.proxy(), &context.fetch().fetcher);

@@ -47,7 +47,7 @@ mod tests {
     use hyper::header::ACCEPT;
 
     #[test]
-    fn another_site_cannot_look_like_ours() {
+    fn another_site_cannot_imitate_our_own_pages() {
         let html = ("accept", "text/html,*/*;q=0.8");
         let (page, foreign) = ("http://ship:8080/info?x", "http://evil.test/");
         for (pairs, want) in [

@@ -346,7 +346,7 @@ impl OriginFetch<'_> {
     async fn part(self, download: &Download) -> Response<Body> {
         match download.take() {
             Some(answer) => {
-                ranges::keep::pass(self.context, self.ask, self.conditions, answer).await
+                ranges::keep::forward_range(self.context, self.ask, self.conditions, answer).await
             }
             None => self.failed(&Failure::Abandoned),
         }

@@ -31,10 +31,10 @@ mod tests {
     use hyper::StatusCode;
 
     #[test]
-    fn each_way_of_answering_is_one_outcome() {
+    fn each_cache_status_is_one_outcome() {
         let forward = Forward::UriMiss;
         let status = StatusCode::OK;
-        for (told, want, saves) in [
+        for (cache_status, want, saves) in [
             (CacheStatus::Hit(HitReason::Offline), Outcome::Hit, true),
             (CacheStatus::Validated { forward, by: None }, Outcome::Validated, true),
             (CacheStatus::Unreachable(None), Outcome::Stale, true),
@@ -62,7 +62,11 @@ mod tests {
             (CacheStatus::OwnFault("disk-full"), Outcome::Failed, false),
             (CacheStatus::MustAsk, Outcome::Failed, false),
         ] {
-            assert_eq!((Outcome::from(told), want.saves()), (want, saves), "{told}");
+            assert_eq!(
+                (Outcome::from(cache_status), want.saves()),
+                (want, saves),
+                "{cache_status}"
+            );
         }
     }
 }

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_age_lasts_until_it_is_a_second_more() {
+    fn an_age_is_valid_until_the_next_second() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_700_000_000_250);
         for (age, lasts) in [(0, 1_000), (10, 990), (999, 1), (1_000, 1_000), (61_400, 600)] {
             let until = same_age_until(Duration::from_millis(age), now);

@@ -60,9 +60,9 @@ pub fn respond(
     context: &ProxyContext,
     ask: &ProxyRequest,
     status: CacheStatus,
-    told: &Message<'_>,
+    notice: &Message<'_>,
 ) -> Response<Body> {
-    with_status(self::message_for(context, &ask.reader(), ask.head.audience, told), status)
+    with_status(self::message_for(context, &ask.reader(), ask.head.audience, notice), status)
 }
 
 /// A message in the form that suits `audience`.
@@ -71,12 +71,12 @@ pub fn message_for(
     context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
-    told: &Message<'_>,
+    notice: &Message<'_>,
 ) -> Response<Body> {
     match audience.intent {
-        Intent::Person => message(context, reader, told),
-        Intent::Part => audience.empty_response(told.status()),
-        Intent::Program => plain(told.status(), &told.title()),
+        Intent::Person => message(context, reader, notice),
+        Intent::Part => audience.empty_response(notice.status()),
+        Intent::Program => plain(notice.status(), &notice.title()),
     }
 }
 
@@ -86,12 +86,12 @@ pub fn unless_part(
     context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
-    told: &Message<'_>,
+    notice: &Message<'_>,
 ) -> Response<Body> {
     if audience.is_part() {
-        audience.empty_response(told.status())
+        audience.empty_response(notice.status())
     } else {
-        message(context, reader, told)
+        message(context, reader, notice)
     }
 }
 
@@ -135,7 +135,7 @@ pub fn failed(
     let chain = failure.chain();
     let url = ask.resource.url.as_str();
     let kept = kept.map(|kept| copy(url, kept));
-    let told = match origin_failure(failure, &chain) {
+    let notice = match origin_failure(failure, &chain) {
         Some(failure) => Message::OriginFailed { url, failure, kept },
         None if matches!(failure, Failure::Offline) => {
             Message::OfflineRefused { method: ask.head.method.as_str(), url }
@@ -144,7 +144,7 @@ pub fn failed(
         None => Message::BadRequest { detail: &chain },
     };
     let status = failure.own_fault().map_or(CacheStatus::Failed, CacheStatus::OwnFault);
-    let mut response = with_aid(context, ask, status, &told);
+    let mut response = with_aid(context, ask, status, &notice);
     *response.status_mut() = failure.status();
     if matches!(failure, Failure::Offline) {
         response.extensions_mut().insert(WentOffline);
@@ -157,12 +157,12 @@ fn with_aid(
     context: &ProxyContext,
     ask: &ProxyRequest,
     status: CacheStatus,
-    told: &Message<'_>,
+    notice: &Message<'_>,
 ) -> Response<Body> {
     if !ask.is_for_a_person() {
-        return respond(context, ask, status, told);
+        return respond(context, ask, status, notice);
     }
-    let can_be_had_later = match told {
+    let can_be_had_later = match notice {
         // In two cases fetching later does not help: a forbidden network stays forbidden, and a
         // response that is too large stays too large.
         Message::OriginFailed { failure, .. } => {
@@ -171,11 +171,11 @@ fn with_aid(
         Message::MustAsk { .. } => true,
         _ => false,
     };
-    let (url, token) = offline::offered(context, ask);
+    let (url, token) = offline::offered_fetch(context, ask);
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| FetchOffer { url: &url, token });
     let shell = context.pages.shell(&ask.reader());
-    let page = page_with(&shell, told, &Aid { fetch, likes: &[] });
+    let page = page_with(&shell, notice, &Aid { fetch, likes: &[] });
     with_status(render(&shell, page), status)
 }
 
@@ -197,8 +197,8 @@ pub(super) fn revalidation_failed(
     failure: &Failure,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
-    let told = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
-    with_aid(context, ask, CacheStatus::MustAsk, &told)
+    let notice = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
+    with_aid(context, ask, CacheStatus::MustAsk, &notice)
 }
 
 pub(super) fn origin_failure<'a>(
@@ -308,7 +308,7 @@ pub fn spool_failed(
 ) -> Response<Body> {
     let detail = error_chain(error);
     log_spool_failure(error, &detail);
-    let (fault, told) = if error.is_full() {
+    let (fault, notice) = if error.is_full() {
         ("disk-full", Message::SpoolFull)
     } else if error.is_queue_full() {
         ("queue-full", Message::QueueFull)
@@ -319,5 +319,5 @@ pub fn spool_failed(
     } else {
         ("spool-failed", Message::SpoolFailed { detail: &detail })
     };
-    respond(context, ask, CacheStatus::OwnFault(fault), &told)
+    respond(context, ask, CacheStatus::OwnFault(fault), &notice)
 }

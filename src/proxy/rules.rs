@@ -201,7 +201,7 @@ mod tests {
         parts.try_into().unwrap()
     }
 
-    fn told(ruling: Ruling) -> String {
+    fn described(ruling: Ruling) -> String {
         match ruling {
             Ruling::Usual(standing) => format!("{standing:?}"),
             Ruling::Moved { to, by } => format!("Moved {to} {by}"),
@@ -215,7 +215,7 @@ mod tests {
     /// is a missing field.
     #[cfg(feature = "easylist")]
     #[test]
-    fn each_asker_has_its_ruling() {
+    fn each_requester_has_its_ruling() {
         let [.., text, rows] = table();
         let config = Config::parse(text, Path::new("w.conf")).unwrap();
         let mut wrong = Vec::new();
@@ -228,8 +228,11 @@ mod tests {
                 .map(|(name, value)| (name, value.parse().unwrap()))
                 .collect();
             let url = CanonicalUrl::parse(words[0], &LocalHost::default()).unwrap();
-            let got =
-                told(determine_ruling(&config, &url, &Asker::of(&fields, &LocalHost::default())));
+            let got = described(determine_ruling(
+                &config,
+                &url,
+                &Asker::of(&fields, &LocalHost::default()),
+            ));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }
@@ -240,7 +243,7 @@ mod tests {
     /// A browser declares the relation of its page to the requested URL, not to the target of a
     /// redirect.
     #[test]
-    fn what_was_recorded_says_nothing_of_the_site() {
+    fn a_redirect_target_does_not_inherit_the_site_relation() {
         let local = LocalHost::default();
         let fields = [(REFERER, "http://censored.test/"), (FETCH_SITE, "same-origin")];
         let fields = fields.map(|(name, value)| (name, value.parse().unwrap()));
@@ -261,7 +264,7 @@ mod tests {
         for row in rows.lines() {
             let Some((url, want)) = row.split_once("->") else { continue };
             let url = CanonicalUrl::parse(url.trim(), &LocalHost::default()).unwrap();
-            let got = told(determine_ruling(&config, &url, &Asker::default()));
+            let got = described(determine_ruling(&config, &url, &Asker::default()));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_has_what_is_at_its_host_and_port() {
+    fn a_site_contains_the_urls_of_its_host_and_port() {
         let has = |site: &HttpsSite, url| {
             site.has(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
         };

@@ -65,8 +65,8 @@ fn blocked(
     }
     let place = by.to_string();
     let place = visitor.peer.ip().to_canonical().is_loopback().then_some(place.as_str());
-    let told = Message::Ruled { url, ruled: Ruled::Blocked, place };
-    reply::respond(context, ask, CacheStatus::Blocked, &told)
+    let notice = Message::Ruled { url, ruled: Ruled::Blocked, place };
+    reply::respond(context, ask, CacheStatus::Blocked, &notice)
 }
 
 /// Refuses a request whose port or method is not allowed.
@@ -81,14 +81,14 @@ fn redirect(
     ask: &ProxyRequest,
     status: u16,
     to: &str,
-    told: CacheStatus,
+    cache_status: CacheStatus,
 ) -> Response<Body> {
     let Ok(to) = HeaderValue::from_str(to) else {
-        return reply::respond(context, ask, told, &Message::Internal);
+        return reply::respond(context, ask, cache_status, &Message::Internal);
     };
     let mut response = reply::plain(status, "");
     response.headers_mut().insert(LOCATION, to);
-    reply::with_status(response, told)
+    reply::with_status(response, cache_status)
 }
 
 /// Whether the method is safe (RFC 9110 §9.2.1).

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_a_connection_everything_is_of_its_site() {
+    fn requests_inside_a_connection_belong_to_its_site() {
         let site = HttpsSite::of("H.example", 8443, &LocalHost::default()).unwrap();
         let door = Door::Site(site.into());
         let shown = |line: &str, hosts: &[&str]| {

@@ -67,7 +67,7 @@ impl<T> Tickets<T> {
         getrandom::fill(&mut name)?;
         let name = hex::encode(name);
         forget_old(&mut self.lock(), now);
-        self.keep(name.clone(), WaitingForm { since: now, owner, form });
+        self.store_form(name.clone(), WaitingForm { since: now, owner, form });
         Ok(name)
     }
 
@@ -95,12 +95,12 @@ impl<T> Tickets<T> {
         };
         let done = using(&taken.form);
         if done.is_err() {
-            self.keep(name.to_owned(), taken);
+            self.store_form(name.to_owned(), taken);
         }
         Some(done)
     }
 
-    fn keep(&self, name: String, form: WaitingForm<T>) {
+    fn store_form(&self, name: String, form: WaitingForm<T>) {
         let mut waiting = self.lock();
         if waiting.len() >= MAX_TICKETS
             && let Some(least) = least(&waiting)
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_works_once_and_for_an_hour() {
+    fn a_ticket_is_valid_once_and_for_an_hour() {
         let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
         let first = tickets.issue(ticket(), Owner::Local, now).unwrap();
         assert!(tickets.redeem("rubbish", now).is_none());
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ticket_works_again_only_where_using_it_failed() {
+    fn a_ticket_is_valid_again_only_after_a_failed_use() {
         let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
         let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
         let redeem = |at, done: Result<(), ()>| {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_makes_room() {
+    fn the_oldest_ticket_is_removed_first() {
         let tickets = Tickets::new();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
         let names: Vec<_> =

@@ -88,8 +88,8 @@ pub(super) async fn open(
     if let Some(listed) = config.dont_get.urls.matches(site.url()) {
         debug!(site = site.url().as_str(), by = %listed.location(), "blocked");
         let url = site.url().as_str();
-        let told = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
-        return reply::message(context, &reader, &told);
+        let notice = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
+        return reply::message(context, &reader, &notice);
     }
     let upstream = match context.net.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
@@ -253,11 +253,11 @@ fn refuse(
     failure: &Failure,
 ) -> Response<Body> {
     let chain = failure.chain();
-    let told = match reply::origin_failure(failure, &chain) {
+    let notice = match reply::origin_failure(failure, &chain) {
         Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
         None => Message::TunnelOffline { host_port },
     };
-    let mut response = reply::message(context, reader, &told);
+    let mut response = reply::message(context, reader, &notice);
     *response.status_mut() = failure.status();
     response
 }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn first_bytes_that_an_origin_does_not_read_hold_nothing_up() {
+    async fn unread_first_bytes_of_a_websocket_do_not_block() {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(1024).unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

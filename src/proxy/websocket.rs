@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn no_success_but_the_origins_own_is_one() {
+    fn only_a_response_of_the_origin_is_a_success() {
         for (status, granted, want) in
             [(200, false, 502), (204, false, 502), (200, true, 200), (404, false, 404)]
         {

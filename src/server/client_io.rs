@@ -327,7 +327,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
     #[tokio::test]
-    async fn an_interim_answer_is_written_at_the_next_flush() {
+    async fn an_interim_response_is_written_at_the_next_flush() {
         let (client, mut other) = duplex(4096);
         let mut io = ClientIo::new(client, Duration::from_secs(60));
         let interims = io.interims();
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn interim_answers_go_before_the_final_one_and_after_the_one_before() {
+    async fn interim_responses_are_sent_in_order() {
         let (client, mut other) = duplex(4096);
         let mut io = ClientIo::new(client, Duration::from_secs(60));
         let interims = io.interims();
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_crowd_of_interim_answers_is_cut() {
+    async fn the_number_of_interim_responses_is_limited() {
         let (client, mut other) = duplex(4096);
         let mut io = ClientIo::new(client, Duration::from_secs(60));
         for _ in 0..100 {
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_does_not_read_is_given_up() {
+    async fn writing_to_an_unresponsive_client_times_out() {
         let (client, _other) = duplex(8);
         let mut io = ClientIo::new(client, Duration::from_secs(5));
         let error = io.write_all(&[b'x'; 100]).await.unwrap_err();

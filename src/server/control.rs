@@ -177,7 +177,7 @@ mod tests {
     use super::{bind, io};
 
     #[tokio::test]
-    async fn the_socket_takes_the_place_of_an_old_one_and_goes_with_its_owner() {
+    async fn the_socket_replaces_an_old_one_and_is_removed_at_the_end() {
         let spool = tempfile::tempdir().unwrap();
         let path = spool.path().join("control");
         drop(UnixListener::bind(&path).unwrap());
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_socket_stays() {
+    async fn a_file_that_is_not_a_socket_is_not_removed() {
         let spool = tempfile::tempdir().unwrap();
         let directory = spool.path().join("control");
         std::fs::DirBuilder::new().create(&directory).unwrap();

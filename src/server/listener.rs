@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_open_files_are_shared_out_with_some_left() {
+    fn a_small_file_limit_is_divided_with_a_reserve() {
         for limit in [64, 256, 1_024, 524_288] {
             let files = OpenFiles { limit };
             let sum = files.clients() + files.programs() + files.pages();

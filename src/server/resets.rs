@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_are_found_however_the_bytes_are_cut() {
+    fn resets_are_found_in_any_pieces() {
         // A payload that looks like a frame does not count.
         let inner = frame(RST_STREAM, &[0; 4]);
         let all = [

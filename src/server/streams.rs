@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_is_idle_when_no_stream_was_there_for_long_enough() {
+    async fn a_connection_without_streams_becomes_idle() {
         let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
         let patience = Duration::from_secs(5);
         let active = ActiveStream::enter(&streams.shared);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_resets_most_is_told_from_one_that_leaves_a_page() {
+    async fn abusive_resets_are_distinguished_from_a_left_page() {
         let streams = Streams::new(Tasks::new(), Duration::from_secs(1));
         let now = Duration::from_millis(1);
         streams.reset(MANY_RESETS);

@@ -69,7 +69,7 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
 
     #[test]
-    fn it_asks_for_an_address_and_says_what_is_wrong_with_one() {
+    fn the_page_asks_for_an_address_and_explains_errors() {
         use AddressPage::{History, Info, Missing, Records, Request, Source};
         for about in [Info, Request, Source, Records, History, Missing] {
             let asked = page(&shell(), about, None);

@@ -147,9 +147,9 @@ where
 /// Responds with the body that a future returns, as lines of JSON.
 pub(super) fn lines_later<'a>(
     caller: &'a Caller,
-    told: impl Future<Output = Result<Body, CallFault>> + Send + 'a,
+    response: impl Future<Output = Result<Body, CallFault>> + Send + 'a,
 ) -> CallResponse<'a> {
-    Box::pin(async move { Ok(lines(caller, told.await?)) })
+    Box::pin(async move { Ok(lines(caller, response.await?)) })
 }
 
 /// Reads the body, calls `act` with it, and responds with lines of JSON.

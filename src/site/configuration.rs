@@ -352,7 +352,7 @@ mod tests {
     use super::{SECTIONS, item_at, section_at};
 
     #[test]
-    fn every_option_has_an_address_and_none_hides_another_page() {
+    fn every_option_has_its_own_address() {
         for section in SECTIONS {
             let path = format!("/configuration/{}", section.name);
             for path in [format!("{path}/"), path] {

@@ -110,7 +110,7 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: EntryList) -> Bo
                 return Some((Err(error), None));
             }
             let read = context.storage.store.run(move |_| {
-                let lines = some(&mut list, viewer.as_ref())?;
+                let lines = next_lines(&mut list, viewer.as_ref())?;
                 Ok((lines, list))
             });
             match read.await {
@@ -129,7 +129,7 @@ fn walk(context: Arc<SiteContext>, viewer: Option<Owner>, list: EntryList) -> Bo
 }
 
 /// Returns a line for each of the next entries that `viewer` may see; `None` at the end.
-fn some(list: &mut EntryList, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
+fn next_lines(list: &mut EntryList, viewer: Option<&Owner>) -> Result<Option<Vec<u8>>, Error> {
     let (mut lines, mut count) = (Vec::new(), 0);
     for summary in list.take(ENTRIES_AT_ONCE) {
         let summary = summary?;

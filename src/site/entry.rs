@@ -120,7 +120,7 @@ mod tests {
     use wwwoffle_config::{PasswordHash, User};
 
     #[test]
-    fn each_request_needs_what_the_table_says() {
+    fn each_request_needs_the_permission_in_the_table() {
         use RequiredLogin::{Control, Nothing, User as AUser};
         let hash = PasswordHash::make("x").unwrap();
         let control = format!("[startup]\npassword = \"{}\"\n", hash.as_str());

@@ -284,7 +284,7 @@ async fn start(caller: &Caller, asked: &RecursiveRequest) -> Result<Response<Bod
 async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
     let context = &caller.context;
     let mut to = target::of_url(url, &context.base.local)?.url;
-    fetch::want(&context.fetch, &caller.requester(), url, true).await?;
+    fetch::request_page(&context.fetch, &caller.requester(), url, true).await?;
     let response = caller.see_other(to.as_str());
     if caller.mode() == Mode::Offline {
         let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_former_option_leads_to_one_there_is() {
+    fn every_former_option_leads_to_an_existing_one() {
         for former in FORMER {
             let key = if former.key.is_empty() { NO_NAME } else { former.key };
             for path in [former.section.to_owned(), format!("{}/{key}", former.section)] {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ours_or_nobodys_is_left_alone() {
+    fn current_and_unknown_addresses_are_not_redirected() {
         for path in [
             "/",
             "/ca.pem",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_leads_nowhere_else() {
+    fn an_address_has_only_one_redirect() {
         for (arguments, want) in [
             ("//evil.example/", "/ca"),
             ("a.example:8443", "/certificate?site=a.example:8443&url="),

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_typed_is_an_address() {
+    fn a_typed_text_becomes_an_address() {
         for (typed, want) in [
             ("www.example.org", Some("/http/www.example.org/")),
             ("Example.org:81/a b?c#d", Some("/http/example.org:81/a%20b?c#d")),

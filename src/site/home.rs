@@ -17,7 +17,7 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::search::call::carry_out;
+use crate::site::search::call::query_index;
 use crate::storage::lists::found;
 use crate::storage::lists::query::ListQuery;
 use crate::storage::purge::room::{max_size, min_free};
@@ -70,7 +70,7 @@ async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>),
     let Ok(wanted) = wanted else { return Ok(Default::default()) };
     let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();
-    carry_out(caller, wanted, move |source, wanted| {
+    query_index(caller, wanted, move |source, wanted| {
         let total = source.index.total(source.viewer)?;
         let items = match found::list(source, wanted)? {
             IndexPage { listed: ListItems::Entries(items), .. } => items,

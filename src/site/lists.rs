@@ -23,7 +23,7 @@ use crate::fetch;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
-use crate::site::search::call::carry_out;
+use crate::site::search::call::query_index;
 use crate::storage::lists;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::{ListQuery, Subject};
@@ -69,7 +69,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Ok(read) => read,
         Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
     };
-    let (outcome, count) = match carry_out(caller, wanted, rows_that_fit).await {
+    let (outcome, count) = match query_index(caller, wanted, rows_that_fit).await {
         Ok((found, count)) => (ListResult::Found(found), count),
         Err(error) => (ListResult::Refused(page::list_unavailable(&error_chain(&error))), None),
     };
@@ -291,7 +291,7 @@ async fn submit(
     }
     let count = urls.len();
     for url in urls {
-        act(caller, chosen, url).await?;
+        run_action(caller, chosen, url).await?;
     }
     let done = match chosen {
         EntryAction::Delete | EntryAction::Export(_) => return Ok(caller.see_other(back)),
@@ -334,7 +334,7 @@ async fn delete(
 }
 
 /// Performs an action other than a deletion or an export on one entry.
-async fn act(
+async fn run_action(
     caller: &Caller,
     chosen: EntryAction,
     url: CanonicalUrl,
@@ -342,7 +342,7 @@ async fn act(
     let context = &caller.context;
     match chosen {
         EntryAction::Refresh => {
-            fetch::want(&context.fetch, &caller.requester(), url.as_str(), true).await?;
+            fetch::request_page(&context.fetch, &caller.requester(), url.as_str(), true).await?;
         }
         EntryAction::Monitor => monitor::monitor_daily(caller, url.as_str()).await?,
         EntryAction::Pin => {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_leads_back_to_a_list_or_the_page_about_a_url_and_nowhere_else() {
+    fn a_form_redirects_only_to_a_list_or_an_information_page() {
         for (given, want) in [
             (Some("/index/http/a?sort=name"), "/index/http/a?sort=name"),
             (Some("/info/?http://a.example/%3Fx"), "/info/?http://a.example/%3Fx"),

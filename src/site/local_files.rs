@@ -188,15 +188,16 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn a_path_is_taken_apart_before_it_is_decoded() {
-        let told = |path: &str| names(path).into_iter().map(String::from_utf8).map(Result::unwrap);
+    fn a_path_is_split_before_decoding() {
+        let names_of =
+            |path: &str| names(path).into_iter().map(String::from_utf8).map(Result::unwrap);
         for (path, want) in [
             ("", &[""][..]),
             ("a/b.html", &["a", "b.html"]),
             ("a%2Fb/c+d%20e/", &["a/b", "c+d e", ""]),
             ("%2E%2E/x", &["..", "x"]),
         ] {
-            assert_eq!(told(path).collect::<Vec<_>>(), want, "{path}");
+            assert_eq!(names_of(path).collect::<Vec<_>>(), want, "{path}");
         }
         assert_eq!(at("/local"), Some(""));
         assert_eq!(at("/local/a"), Some("/a"));
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_end_then_the_usual_then_the_default_tells_the_type() {
+    fn the_longest_suffix_decides_the_type() {
         let text = "[mime-types]\ndefault = \"application/octet-stream\"\n\
                     types = { \".ship.html\" = \"text/x-log\", \".log\" = \"text/plain\" }\n";
         let config = Config::parse(text, Path::new("w.conf")).unwrap();

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_password_leaves_reading_to_others() {
+    fn a_control_password_allows_others_to_read() {
         for (has_password, is_here, want) in [
             (false, true, Change),
             (false, false, Request),

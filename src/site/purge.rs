@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_purge_that_is_promised_has_its_turn() {
+    async fn a_promised_purge_runs() {
         let root = tempfile::tempdir().unwrap();
         let caller = Caller::over_socket(context(&root));
         let purging = &caller.context.storage.purging;

@@ -149,14 +149,14 @@ pub(super) async fn submit(
     chosen: RequestAction,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    match carry_out(caller, chosen, form).await {
+    match change_requests(caller, chosen, form).await {
         Ok(()) => Ok(caller.see_other(&back(form))),
         Err(RequestActionError::Nothing) => Err(FormError::Nothing { back: back(form) }),
         Err(error) => Err(error.into()),
     }
 }
 
-async fn carry_out(
+async fn change_requests(
     caller: &Caller,
     chosen: RequestAction,
     form: &SubmittedForm,
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_stands_before_what_waits_for_its_time_or_for_a_person() {
+    fn fetchable_requests_precede_held_ones() {
         use ItemState::{Active, Asking, Failed, Waiting};
         let mut later = request(1);
         later.fetching.not_before = Some(at(100));
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_long_queue_is_the_same_as_if_all_were_put_in_order() {
+    fn a_page_of_a_long_queue_equals_that_of_a_full_sort() {
         let mut all: Vec<_> = (0..231)
             .map(|number| QueueRank::of(&request(number * 97 % 231), ItemState::Waiting, at(0)))
             .collect();

@@ -10,7 +10,7 @@ use hyper::{HeaderMap, Response};
 use wwwoffle_index::{Class, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
-use self::call::{carry_out, parse_query};
+use self::call::{parse_query, query_index};
 use self::page::{SearchQuery, SearchResult};
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
@@ -114,7 +114,7 @@ fn is_bare_address(words: &str) -> bool {
 
 async fn run_search(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
     let wanted = ListQuery { limit: HITS, ..wanted };
-    match carry_out(caller, wanted, hits_that_fit).await {
+    match query_index(caller, wanted, hits_that_fit).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
             SearchResult::Found(found, next)
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_looks_like_an_address_may_be_one() {
+    fn a_bare_address_is_recognized() {
         for (words, want) in [
             ("www.tea.example", true),
             ("www.tea.example/a?b#c", true),

@@ -31,7 +31,7 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
         today: statistics::day(now).to_string(),
         days: books.days().iter().map(day).collect(),
         hosts: caller.owns().then(|| books.hosts().into_iter().map(host).collect()),
-        rest: caller.owns().then(|| sums(books.rest())),
+        rest: caller.owns().then(|| sums(books.other_hosts())),
     }
 }
 

@@ -217,7 +217,7 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     #[test]
-    fn a_failed_request_says_why() {
+    fn a_failed_request_has_its_reason() {
         let url = CanonicalUrl::parse("http://u:p@h.example/x", &LocalHost::default()).unwrap();
         let head = b"GET /x HTTP/1.1\r\nHost: h.example\r\n\r\n".to_vec();
         let queued = Timestamp::UNIX_EPOCH;

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_used_again_when_its_bytes_are_gone() {
+    fn a_buffer_is_reused_after_its_bytes_are_dropped() {
         let buffers = Buffers::new(4);
         let mut one = buffers.take();
         one.space().copy_from_slice(b"abcd");

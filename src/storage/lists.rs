@@ -88,14 +88,14 @@ pub async fn stop(context: &StorageContext) {
 }
 
 /// Maintains the index while the daemon runs: logs its faults, and records the online sessions.
-pub async fn work(context: Arc<StorageContext>) {
+pub async fn maintain_index(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
-    let (mut was_ready, told) = (false, context.lock_online().mode_changes());
+    let (mut was_ready, changes) = (false, context.lock_online().mode_changes());
     loop {
         tokio::select! {
             () = context.base.tasks.stopping() => return,
             _ = tick.tick() => {}
-            () = told.notified() => {}
+            () = changes.notified() => {}
         }
         for fault in context.index.faults() {
             warn!(

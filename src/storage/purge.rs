@@ -26,7 +26,7 @@ use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
 
-pub use self::alone::{REST, work};
+pub use self::alone::{REST, purge_when_due};
 use self::indexed::NewEntries;
 use self::policy::PurgePolicy;
 use crate::base::clock;
@@ -184,19 +184,19 @@ pub fn purge(
             let before = looked.load(Ordering::Relaxed);
             let news = NewEntries::since(index, now);
             let go_on = |done| go_on(before + done);
-            Some(carry_out(spool, &mut policy, &mut plan, news, go_on)?)
+            Some(remove_entries(spool, &mut policy, &mut plan, news, go_on)?)
         }
     };
     let done = looked.load(Ordering::Relaxed);
     let compressed = match &packing {
         Some(packing) if removed.is_some() => {
-            Some(packing.carry_out(spool, &policy, &|count| go_on(done + count))?)
+            Some(packing.compress_entries(spool, &policy, &|count| go_on(done + count))?)
         }
         _ => None,
     };
     let compressible = packing.map(|packing| packing.summary());
     let shared =
-        (what != PurgeTask::Plan).then(|| share::carry_out(spool, &policy, &|| go_on(done)));
+        (what != PurgeTask::Plan).then(|| share::share_bodies(spool, &policy, &|| go_on(done)));
     Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
@@ -230,7 +230,7 @@ fn plan_by_walking(
     }
 }
 
-fn carry_out(
+fn remove_entries(
     spool: &Spool,
     policy: &mut PurgePolicy,
     plan: &mut Plan,
@@ -266,7 +266,7 @@ fn report(
     removed: Option<Sum>,
     room: Option<wwwoffle_spool::purge::Space>,
 ) -> PurgeReport {
-    let told = |name: &str, sum: &Sum| PurgeSum {
+    let sum_of = |name: &str, sum: &Sum| PurgeSum {
         why: name.to_owned(),
         entries: sum.count,
         bytes: sum.bytes,
@@ -275,14 +275,14 @@ fn report(
         at: plan.now(),
         scale: plan.scale(),
         missing: plan.missing,
-        removed: removed.map(|sum| told("removed", &sum)),
+        removed: removed.map(|sum| sum_of("removed", &sum)),
         free: room.map(|room| room.free),
         ..PurgeReport::default()
     };
     for (fate, sum) in &plan.fates {
         match fate {
-            Fate::Goes(why) => report.goes.push(told(name_of(*why), sum)),
-            Fate::Stays(because) => report.stays.push(told(name_of_stay(*because), sum)),
+            Fate::Goes(why) => report.goes.push(sum_of(name_of(*why), sum)),
+            Fate::Stays(because) => report.stays.push(sum_of(name_of_stay(*because), sum)),
         }
     }
     report
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn one_turn_is_had_at_a_time() {
+    fn one_purge_runs_at_a_time() {
         let purging = PurgeState::default();
         assert!(!purging.status().running);
         let turn = purging.take_turn().unwrap();

@@ -40,10 +40,10 @@ pub async fn begin(context: &Arc<StorageContext>) {
         }
     }
     context.statistics.begin_writing();
-    context.base.tasks.spawn(work(Arc::clone(context)));
+    context.base.tasks.spawn(save_statistics(Arc::clone(context)));
 }
 
-async fn work(context: Arc<StorageContext>) {
+async fn save_statistics(context: Arc<StorageContext>) {
     let (mut tick, mut left) = (interval(BOOK_EVERY), WRITE_ONCE_IN);
     tick.tick().await;
     loop {

@@ -361,7 +361,7 @@ mod tests {
     use crate::base::clock;
 
     #[test]
-    fn an_authority_can_sign_leaves_and_nothing_else() {
+    fn an_authority_can_sign_only_leaves() {
         let now = clock::now();
         let authority = Authority::make("ship.example", now).unwrap();
         assert_eq!(authority.name(), format!("wwwoffle CA on ship.example, {}", day(now)));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limited_one_permits_its_domains_and_this_machine() {
+    fn a_constrained_authority_permits_its_domains_and_this_machine() {
         let domains = ["example.org".to_owned(), "test".to_owned()];
         let made = Authority::make_for("m", clock::now(), &domains).unwrap();
         let limited = Authority::parse(&made.secret_text()).unwrap();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written() {
+    fn an_authority_round_trips() {
         let authority = Authority::make("m", clock::now()).unwrap();
         let again = Authority::parse(&authority.secret_text()).unwrap();
         assert_eq!(again.der(), authority.der());
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_by_what_is_wrong() {
+    fn damage_is_reported_with_its_cause() {
         let (one, two) = (
             Authority::make("m", clock::now()).unwrap(),
             Authority::make("m", clock::now()).unwrap(),
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_holds_whatever_the_machine_is_called() {
+    fn the_name_is_valid_for_any_machine_name() {
         let now = UNIX_EPOCH;
         assert_eq!(name("", now), "wwwoffle CA on this machine, 1970-01-01");
         assert_eq!(name("a\nb c", now), "wwwoffle CA on abc, 1970-01-01");

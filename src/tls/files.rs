@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_once_for_the_owner_alone_and_loaded_afterwards() {
+    fn the_authority_is_created_once_and_loaded_later() {
         let spool = tempfile::tempdir().unwrap();
         assert!(load(spool.path()).unwrap().is_none());
         let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_others_could_read_is_closed_to_them() {
+    fn a_readable_key_is_closed_to_others() {
         let spool = tempfile::tempdir().unwrap();
         load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_is_told_and_stays() {
+    fn a_damaged_authority_is_reported_and_stays() {
         let spool = tempfile::tempdir().unwrap();
         load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let path = path(spool.path());
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn two_damaged_ones_of_a_day_are_both_kept() {
+    fn two_damaged_authorities_of_a_day_are_both_stored() {
         let spool = tempfile::tempdir().unwrap();
         let made = load_or_make(spool.path(), clock::now(), &[]).unwrap();
         for rubbish in ["one", "two"] {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_renewal_keeps_the_old_one_beside_it() {
+    fn a_renewal_stores_the_old_authority() {
         let spool = tempfile::tempdir().unwrap();
         let old = load_or_make(spool.path(), clock::now(), &[]).unwrap();
         let new = renew(spool.path(), clock::now(), &[]).unwrap();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn anything_else_comes_back_as_it_was() {
+    async fn bytes_other_than_a_hello_are_returned_unchanged() {
         let mut broken = client_hello("h.example", &[]);
         broken[5] = 99;
         for bytes in [&b"SSH-2.0-x\r\n"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x16\x04", &broken] {

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leaf_names_its_host_and_nothing_else() {
+    fn a_leaf_names_only_its_host() {
         let now = clock::now();
         let leaves = leaves(now);
         for (host, want) in [
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_is_used_stays() {
+    fn the_number_of_leaves_is_limited_and_used_ones_stay() {
         let now = clock::now();
         let leaves = leaves(now);
         let first = leaves.config("used.example", now).unwrap();

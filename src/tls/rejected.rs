@@ -114,7 +114,7 @@ mod tests {
     use crate::base::clock;
 
     #[test]
-    fn a_rejection_is_of_one_client_and_one_host_for_an_hour() {
+    fn a_rejection_is_valid_for_one_client_and_host_for_an_hour() {
         let (all, now) = (Rejections::default(), clock::now());
         let (one, two): (IpAddr, IpAddr) =
             ("10.0.0.1".parse().unwrap(), "10.0.0.2".parse().unwrap());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_the_oldest_goes() {
+    fn the_number_of_rejections_is_limited() {
         let (all, now) = (Rejections::default(), clock::now());
         let client = "10.0.0.1".parse().unwrap();
         for number in 0..=MAX_REMEMBERED.get() {

@@ -52,7 +52,7 @@ fn raw(place: &Daemon, url: &str) -> Vec<u8> {
 }
 
 #[test]
-fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
+fn archives_are_imported_with_and_without_a_daemon() {
     let mut place = Daemon::prepare(None);
     let (first, second) =
         (archive(&place, "a.warc.gz", 3, 50), archive(&place, "b.warc.gz", 5, 50));
@@ -83,7 +83,7 @@ fn an_archive_is_taken_in_without_a_daemon_and_by_the_one_that_runs() {
 }
 
 #[test]
-fn an_imported_answer_to_a_form_is_served_in_every_mode() {
+fn an_imported_form_response_is_served_in_every_mode() {
     let (first, origin) = (Daemon::start(), Origin::start());
     origin.on("/form", |exchange| {
         exchange.body()?;
@@ -134,7 +134,7 @@ fn only_the_command_line_names_paths_to_a_daemon() {
 
 #[test]
 #[ignore = "needs wget"]
-fn what_wget_has_archived_is_read_back_byte_for_byte() {
+fn a_wget_archive_is_imported_byte_for_byte() {
     let wget = program(&["wget"]);
     let (origin, place) = (Origin::start(), Daemon::prepare(None));
     let urls: Vec<String> =
@@ -179,7 +179,7 @@ pub(crate) fn script(python: Command, name: &str, arguments: &[String], input: &
 
 #[test]
 #[ignore = "needs python3 with warcio, pywb and wacz"]
-fn others_read_what_is_exported_and_the_spool_itself() {
+fn other_tools_read_exports_and_the_spool() {
     let python = python_with("warcio");
     let place = Daemon::prepare(None);
     let made = path(&place, "made.warc.gz");
@@ -234,7 +234,7 @@ fn others_read_what_is_exported_and_the_spool_itself() {
 }
 
 #[test]
-fn what_is_exported_is_what_was_asked_for_and_nobodys_secret() {
+fn an_export_has_the_chosen_entries_and_no_private_ones() {
     let place = Daemon::prepare(None);
     let record = |url: &str, date: &str, fields: &str| {
         let block = format!("HTTP/1.1 200 OK\r\n{fields}\r\n{url}");
@@ -292,7 +292,7 @@ fn what_is_exported_is_what_was_asked_for_and_nobodys_secret() {
 }
 
 #[test]
-fn a_bundle_goes_ashore_and_comes_back_filled() {
+fn a_bundle_is_filled_on_another_machine_and_imported() {
     let origin = Origin::start();
     let mut ship = Daemon::prepare(None);
     ship.up();
@@ -375,7 +375,7 @@ fn unpacked(bytes: &[u8]) -> String {
 
 #[test]
 #[ignore = "slow"]
-fn an_import_that_is_killed_goes_on_to_the_same_end() {
+fn a_killed_import_resumes_with_the_same_result() {
     const PAGES: usize = 4_000;
     const ROUNDS: usize = 20;
     let _alone = heavy();
@@ -431,7 +431,7 @@ fn an_import_that_is_killed_goes_on_to_the_same_end() {
 }
 
 #[test]
-fn what_is_meant_for_one_person_travels_from_a_spool_made_for_the_bundle_alone() {
+fn personal_responses_are_bundled_from_a_separate_spool_only() {
     let origin = Origin::start();
     let private = Answer::html("<p>For your eyes.").field("Cache-Control", "private");
     origin.say("/private", private);

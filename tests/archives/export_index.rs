@@ -44,7 +44,7 @@ fn exported(daemon: &Daemon, name: &str, arguments: &[&str]) -> (Vec<String>, Pa
 }
 
 #[test]
-fn what_a_search_or_a_time_online_has_is_exported() {
+fn search_results_and_online_sessions_are_exported() {
     let mut daemon = Daemon::prepare(Some(""));
     let (now, days) = (Timestamp::now(), |days: i64| SignedDuration::from_hours(24 * days));
     let old = now - days(10);
@@ -95,7 +95,7 @@ fn what_a_search_or_a_time_online_has_is_exported() {
 }
 
 #[test]
-fn the_sub_resources_of_pages_come_along() {
+fn sub_resources_are_exported_with_their_pages() {
     let daemon = Daemon::prepare(None);
     let now = Timestamp::now();
     let keep =

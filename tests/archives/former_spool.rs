@@ -30,7 +30,7 @@ fn recursive(url: &str) -> (String, String) {
 }
 
 #[test]
-fn recursive_requests_and_monitors_follow_links_as_before() {
+fn imported_recursive_requests_and_monitors_follow_links() {
     let origin = Origin::start();
     for name in ["/queued/", "/monitored/"] {
         let link = Answer::html(format!("<a href=\"{name}linked.html\">linked</a>"));
@@ -127,7 +127,7 @@ fn a_queued_form_of_a_spool_without_pages_is_sent_with_its_body() {
 }
 
 #[test]
-fn a_stored_answer_to_a_form_is_served_in_every_mode_and_never_asked_for() {
+fn an_imported_form_response_is_served_and_never_fetched() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = format!("{}?!POST:{}.5f0e8a11", origin.url("/form"), make_hash(b"a=b"));
     let answer = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n<title>Thanks</title>";

@@ -109,7 +109,7 @@ fn visit(program: &Path, base: &str) -> Value {
 
 #[test]
 #[ignore = "needs chromium"]
-fn what_chromium_saves_is_read_back_byte_for_byte() {
+fn a_har_file_of_chromium_is_imported_byte_for_byte() {
     let program = browser();
     let _machine = heavy();
     let (mut plain, authority) = (Origin::start(), Authority::new());

@@ -20,7 +20,7 @@ const CONFIG: &str = "[startup]\nlisten = [\"127.0.0.1:0\"]\n[https]\n\
 
 #[test]
 #[ignore = "needs chromium"]
-fn chromium_is_told_all_and_a_daemon_runs_as_long() {
+fn browse_configures_chromium_and_starts_a_daemon() {
     let program = browser();
     let _alone = heavy();
     let authority = Authority::new();
@@ -81,7 +81,7 @@ fn slow_proxy() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 #[ignore = "needs chromium"]
-fn chromium_asks_for_nothing_but_what_the_user_opens() {
+fn chromium_requests_only_the_opened_pages() {
     let program = browser();
     let _alone = heavy();
     let (address, seen) = slow_proxy();
@@ -100,7 +100,7 @@ fn chromium_asks_for_nothing_but_what_the_user_opens() {
 }
 
 #[test]
-fn without_a_display_it_is_explained() {
+fn a_missing_display_is_explained() {
     let daemon = Daemon::prepare(Some("[startup]\nlisten = [\"127.0.0.1:0\"]\n"));
     let browse = |more: &[&str]| {
         let mut command = daemon.command(&["browse", "--browser", "/bin/false"]);
@@ -116,7 +116,7 @@ fn without_a_display_it_is_explained() {
 
 #[test]
 #[ignore = "needs firefox and certutil"]
-fn firefox_is_told_all_by_its_profile() {
+fn browse_configures_firefox_by_its_profile() {
     let firefox = program(&["firefox-esr"]);
     program(&["certutil"]);
     let _alone = heavy();
@@ -150,7 +150,7 @@ fn firefox_is_told_all_by_its_profile() {
 }
 
 #[test]
-fn what_is_missing_is_told() {
+fn a_missing_browser_is_reported() {
     let mut daemon = Daemon::prepare(Some("[startup]\nlisten = [\"127.0.0.1:0\"]\n"));
     let none = daemon.run(&["browse", "--browser", "lynx-of-nobody"]);
     assert!(none.status == 1 && none.err.contains("or a path"), "{none:?}");

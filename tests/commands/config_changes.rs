@@ -87,7 +87,7 @@ fn an_edit_is_in_force_for_the_next_request_and_is_undone() {
 }
 
 #[test]
-fn what_an_editor_saves_is_noticed_and_so_is_sighup() {
+fn a_saved_file_and_sighup_reload_the_configuration() {
     let daemon = offline();
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
     eventually("the change is noticed", || daemon.log().contains("offline-options.noise"));
@@ -103,7 +103,7 @@ fn what_an_editor_saves_is_noticed_and_so_is_sighup() {
 }
 
 #[test]
-fn a_list_is_watched_too() {
+fn a_changed_list_file_is_reloaded() {
     let text = "[offline-options]\nnoise = [{ file = \"list.txt\" }]\n";
     let place = Daemon::prepare(Some(text));
     let list = place.home().join("list.txt");
@@ -118,7 +118,7 @@ fn a_list_is_watched_too() {
 }
 
 #[test]
-fn a_faulty_file_is_told_once_and_the_old_one_stays() {
+fn a_faulty_file_is_reported_once_and_not_applied() {
     let daemon = offline();
     save(&daemon, &TEXT.replace("\"info\"", "\"loud\"").replace("noise =", "nois ="));
     eventually("the faults are reported", || daemon.log().contains("takes \"error\""));
@@ -135,7 +135,7 @@ fn a_faulty_file_is_told_once_and_the_old_one_stays() {
 }
 
 #[test]
-fn a_file_changed_meanwhile_is_told_with_both_versions() {
+fn a_conflicting_change_is_refused_with_both_versions() {
     let daemon = offline();
     let state = call(&daemon, "GET", "/api/config", "", "");
     let stamp = json(&state)["stamp"].as_str().unwrap().to_owned();
@@ -163,7 +163,7 @@ fn a_file_changed_meanwhile_is_told_with_both_versions() {
 }
 
 #[test]
-fn over_the_port_nothing_gives_power_over_the_machine() {
+fn options_that_control_the_machine_cannot_be_set_over_the_port() {
     let daemon = offline();
     let secret = daemon.home().join("secret.txt");
     fs::write(&secret, "a line that is for nobody\n").unwrap();
@@ -209,7 +209,7 @@ fn over_the_port_nothing_gives_power_over_the_machine() {
 }
 
 #[test]
-fn the_log_follows_at_once() {
+fn a_new_log_level_applies_at_once() {
     let daemon = offline();
     daemon.get("http://a.test/");
     assert!(!daemon.log().contains("DEBUG"), "{}", daemon.log());
@@ -221,7 +221,7 @@ fn the_log_follows_at_once() {
 }
 
 #[test]
-fn waiting_for_origins_follows_at_once() {
+fn a_new_origin_timeout_applies_at_once() {
     // An origin that accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let daemon = Daemon::configured(TEXT);
@@ -232,7 +232,7 @@ fn waiting_for_origins_follows_at_once() {
 }
 
 #[test]
-fn what_needs_a_restart_says_so() {
+fn a_change_that_needs_a_restart_is_reported() {
     let daemon = Daemon::configured(TEXT);
     let said = daemon.ok(&["config", "set", "startup.durability", "each"]);
     assert!(
@@ -268,7 +268,7 @@ fn without_a_daemon_the_file_is_changed() {
 }
 
 #[test]
-fn over_the_port_nothing_is_changed_without_the_token() {
+fn changes_over_the_port_need_the_token() {
     let daemon = Daemon::configured(TEXT);
     let body = r#"{"unset":{"section":"options","key":"log-level"}}"#;
     let send = |method: &str, path: &str, host: &str, fields: &str| {
@@ -350,7 +350,7 @@ fn write_and_kill(place: &Daemon, option: &str, seed: u64) {
 
 #[test]
 #[ignore = "slow"]
-fn a_thousand_edits_by_two_writers_who_are_killed_lose_nothing() {
+fn a_thousand_edits_by_two_killed_writers_lose_nothing() {
     let place = Daemon::prepare(Some(WRITERS_TEXT));
     let (path, over) = (place.home().join("wwwoffle.conf"), Arc::new(AtomicBool::new(false)));
     let is_whole = |path: &Path| {
@@ -382,7 +382,7 @@ fn a_thousand_edits_by_two_writers_who_are_killed_lose_nothing() {
 }
 
 #[test]
-fn a_file_of_2_9_is_written_anew_and_can_be_used() {
+fn a_configuration_of_2_9_is_converted_and_usable() {
     let daemon = Daemon::configured("");
     let (old, new) = (daemon.home().join("old.conf"), daemon.home().join("new.conf"));
     fs::write(&old, "Options\n{\n# as ever\n log-level = important\n lock-files = yes\n}\n")

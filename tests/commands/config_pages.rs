@@ -85,7 +85,7 @@ fn an_option_is_changed_broken_and_undone() {
 }
 
 #[test]
-fn entries_are_added_and_removed_and_rules_too() {
+fn the_pages_add_and_remove_list_entries_and_rules() {
     let daemon = Daemon::configured(TEXT);
     let add = does(&daemon.page(NOISE), "add").with("value", "*://more.test/*");
     let first = add.clone().with("before", "1");
@@ -131,7 +131,7 @@ fn entries_are_added_and_removed_and_rules_too() {
 }
 
 #[test]
-fn what_an_editor_has_saved_meanwhile_is_not_lost() {
+fn a_form_does_not_overwrite_a_change_by_an_editor() {
     let daemon = Daemon::configured(TEXT);
     let set = does(&daemon.page(TIMEOUT), "set").with("value", "5s");
     let saved = TEXT.replace("# mine", "# mine, by an editor");
@@ -153,7 +153,7 @@ fn what_an_editor_has_saved_meanwhile_is_not_lost() {
 }
 
 #[test]
-fn a_faulty_file_is_told_and_a_version_is_put_back() {
+fn a_faulty_file_is_reported_and_a_version_is_restored() {
     let daemon = Daemon::configured(TEXT);
     follow(&daemon, &does(&daemon.page(TIMEOUT), "set").with("value", "5s"));
     fs::write(daemon.home().join("wwwoffle.conf"), "[options]\nconnect-timeout = '<script>'\n")
@@ -171,7 +171,7 @@ fn a_faulty_file_is_told_and_a_version_is_put_back() {
 }
 
 #[test]
-fn a_specification_is_put_together() {
+fn a_specification_is_built_in_a_form() {
     let daemon = Daemon::configured(TEXT);
     let page = daemon.page("/configuration/editurl?http%3A%2F%2Fwww.one.test%2Fa%2Fb.gif");
     says(&page, &["*.one.test", "/a/*", "/*.gif"]);
@@ -203,7 +203,7 @@ fn changing(daemon: &Daemon) -> Vec<Form> {
 }
 
 #[test]
-fn the_control_password_keeps_every_changing_page_shut() {
+fn every_page_that_changes_settings_needs_the_control_password() {
     let place = Daemon::prepare(None);
     let mut passwd = place.bare_command();
     passwd.arg("passwd");

@@ -68,7 +68,7 @@ fn a_page_is_written_read_moved_and_removed() {
 }
 
 #[test]
-fn all_below_a_url_is_moved() {
+fn all_entries_below_a_url_are_moved() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..5 {
         let _answer = daemon.get(&origin.url(&format!("/page/{number}.html")));
@@ -93,7 +93,7 @@ fn all_below_a_url_is_moved() {
 }
 
 #[test]
-fn what_is_no_answer_is_not_written() {
+fn an_invalid_response_is_not_written() {
     let mut daemon = Daemon::start();
     both_ways(&mut daemon, |daemon, _| {
         let url = "http://made.example/";
@@ -112,7 +112,7 @@ fn what_is_no_answer_is_not_written() {
 }
 
 #[test]
-fn programs_move_and_write_too() {
+fn the_api_moves_and_writes_entries() {
     let daemon = Daemon::start();
     let path = "/api/entries/write?url=http%3A%2F%2Fmade.example%2F&owner=user%3Aada";
     let written = called(&daemon, path, "HTTP/1.1 200 OK\r\n\r\nhers");

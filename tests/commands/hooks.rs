@@ -30,7 +30,7 @@ fn hooked(lines: &str, more: &str) -> Daemon {
 }
 
 #[test]
-fn each_is_told_what_has_happened_and_its_output_is_in_the_log() {
+fn hooks_receive_their_event_and_their_output_is_logged() {
     let origin = Origin::start();
     origin.say("/page", Answer::html("x"));
     let daemon = hooked(
@@ -60,7 +60,7 @@ fn each_is_told_what_has_happened_and_its_output_is_in_the_log() {
 }
 
 #[test]
-fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
+fn a_slow_hook_is_killed_with_its_children_without_blocking_others() {
     let daemon = hooked("sleep 600 & echo $! >> OUT; wait", "run-timeout = \"1s\"");
     let out = daemon.home().join("out");
     daemon.ok(&["offline"]);
@@ -78,7 +78,7 @@ fn one_that_takes_too_long_is_ended_with_all_it_has_started_and_nobody_waits() {
 }
 
 #[test]
-fn one_that_fails_or_is_not_there_is_told_of_and_harms_nothing() {
+fn a_failing_or_missing_hook_is_logged_and_harmless() {
     let daemon = hooked("exit 3", "");
     daemon.ok(&["offline"]);
     eventually("the failure is reported", || daemon.log().contains("a program failed"));

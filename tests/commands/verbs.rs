@@ -10,7 +10,7 @@ use crate::harness::daemon::{Ran, run};
 use crate::harness::{Answer, Daemon, Origin, daemon, eventually, site};
 
 #[test]
-fn without_a_daemon_the_verbs_that_need_one_say_what_to_do() {
+fn commands_that_need_a_daemon_say_how_to_start_one() {
     let place = Daemon::prepare(None);
     let verbs: [&[&str]; 8] = [
         &["online"],
@@ -116,7 +116,7 @@ fn status_has_its_documented_shape() {
 }
 
 #[test]
-fn get_keeps_a_page_and_cat_gives_it_back() {
+fn get_stores_a_page_and_cat_prints_it() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for path in ["/page/1.html", "/image/30.png", "/gzip/2.html"] {
         let (url, want) = (origin.url(path), site::answer(path).unwrap());
@@ -146,7 +146,7 @@ fn get_keeps_a_page_and_cat_gives_it_back() {
 }
 
 #[test]
-fn get_refreshes_only_when_told() {
+fn get_refreshes_only_on_request() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let fresh = |text: &str| Answer::html(text).field("Cache-Control", "max-age=3600");
     origin.say("/news", fresh("old"));
@@ -160,7 +160,7 @@ fn get_refreshes_only_when_told() {
 }
 
 #[test]
-fn get_says_what_failed() {
+fn get_reports_failures() {
     let daemon = Daemon::configured("[fetch-options]\nattempts = 2\nretry-delay = \"100ms\"\n");
     let mut origin = Origin::start();
     let good = origin.url("/page/1.html");
@@ -176,7 +176,7 @@ fn get_says_what_failed() {
 }
 
 #[test]
-fn get_of_what_cannot_be_got_fails_at_once() {
+fn get_of_an_unfetchable_url_fails_at_once() {
     let daemon = Daemon::start();
     let own = daemon.own("/index/");
     for (url, want) in [
@@ -194,7 +194,7 @@ fn get_of_what_cannot_be_got_fails_at_once() {
 }
 
 #[test]
-fn what_was_typed_for_2_9_is_told_by_its_present_name() {
+fn an_option_of_2_9_is_answered_with_its_new_name() {
     let place = Daemon::prepare(None);
     for (typed, want) in [("-online", "`wwwoffle online`"), ("-fetch", "`wwwoffle fetch --wait`")] {
         let mut command = place.bare_command();
@@ -206,7 +206,7 @@ fn what_was_typed_for_2_9_is_told_by_its_present_name() {
 }
 
 #[test]
-fn a_mistyped_list_is_told_all_there_are() {
+fn a_mistyped_list_name_is_answered_with_all_names() {
     let place = Daemon::start();
     let ran = place.run(&["ls", "bogus"]);
     assert_eq!(ran.status, 2, "{ran:?}");
@@ -366,7 +366,7 @@ fn hash_prints_key_and_path() {
 }
 
 #[test]
-fn an_entry_lies_where_hash_says() {
+fn an_entry_is_at_the_path_that_hash_prints() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");
     daemon.get(&url);
@@ -385,7 +385,7 @@ fn url_lines(options: &[&str], lines: &str) -> Ran {
 }
 
 #[test]
-fn url_answers_each_line_and_goes_on_after_an_error() {
+fn url_handles_each_line_and_continues_after_an_error() {
     let lines = [
         r#"{"fn": "URLDecodeGeneric", "in": "a%20b"}"#,
         "not json",
@@ -412,7 +412,7 @@ fn url_answers_each_line_and_goes_on_after_an_error() {
 }
 
 #[test]
-fn url_knows_who_is_local() {
+fn url_recognizes_local_hosts() {
     let ask = r#"{"fn": "SplitURL", "in": "http://proxy.lan:8081/x"}"#;
     let plain = url_lines(&[], ask).lines();
     assert_eq!(plain[0]["out"]["local"], false, "{plain:?}");
@@ -438,7 +438,7 @@ fn stop_ends_the_daemon_and_frees_the_spool() {
 }
 
 #[test]
-fn the_spool_and_its_socket_are_for_their_owner_alone() {
+fn only_the_owner_may_use_the_spool_and_its_socket() {
     use std::os::unix::fs::PermissionsExt;
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.get(&origin.url("/page/1.html"));

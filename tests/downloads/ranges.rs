@@ -61,7 +61,7 @@ pub(crate) fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn a_part_of_what_is_kept_is_answered_offline() {
+fn a_range_of_a_stored_body_is_served_offline() {
     let (daemon, url, body) = kept();
     let mut client = daemon.client();
     for (asked, first, last) in [
@@ -88,7 +88,7 @@ fn a_part_of_what_is_kept_is_answered_offline() {
 }
 
 #[test]
-fn several_parts_come_as_a_multipart_whose_length_was_told() {
+fn several_ranges_are_served_as_multipart_with_a_length() {
     let (daemon, url, body) = kept();
     let mut client = daemon.client();
     for (asked, want) in [
@@ -112,7 +112,7 @@ fn several_parts_come_as_a_multipart_whose_length_was_told() {
 }
 
 #[test]
-fn what_is_no_range_of_it_gets_the_whole_or_is_told() {
+fn an_unsatisfiable_range_gets_416_and_an_invalid_one_the_whole_body() {
     let (daemon, url, body) = kept();
     let mut client = daemon.client();
     let many: Vec<_> = (0..200).map(|at| format!("{at}-{at}")).collect();
@@ -144,7 +144,7 @@ fn what_is_no_range_of_it_gets_the_whole_or_is_told() {
 }
 
 #[test]
-fn a_part_is_only_for_who_has_the_rest_of_the_same() {
+fn if_range_and_conditions_decide_between_range_and_body() {
     let (daemon, url, body) = kept();
     let mut client = daemon.client();
     let later = "Mon, 07 Nov 1994 08:49:37 GMT";
@@ -175,7 +175,7 @@ fn a_part_is_only_for_who_has_the_rest_of_the_same() {
 }
 
 #[test]
-fn online_a_part_of_what_still_holds_is_not_fetched() {
+fn a_range_of_a_fresh_copy_is_served_online_without_a_fetch() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (body, answer) = file();
     origin.say("/file", answer);
@@ -195,7 +195,7 @@ fn online_a_part_of_what_still_holds_is_not_fetched() {
 }
 
 #[test]
-fn an_origin_that_sends_the_whole_for_a_part_has_it_kept() {
+fn a_whole_response_to_a_range_request_is_stored() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let body = site::noise(4, 5000);
     origin.say("/no/ranges", Answer::new(200, "text/plain", body.clone()));
@@ -211,7 +211,7 @@ fn an_origin_that_sends_the_whole_for_a_part_has_it_kept() {
 
 #[test]
 #[ignore = "needs curl"]
-fn curl_gets_what_it_asks_for() {
+fn curl_receives_the_requested_ranges() {
     let (daemon, url, body) = kept();
     let curl = |arguments: &[&str]| {
         let mut curl = Command::new("curl");
@@ -244,7 +244,7 @@ fn curl_gets_what_it_asks_for() {
 /// Many seeks in a large file, one after the other and concurrently. Each reads only the requested
 /// bytes, and the file is never in memory as a whole.
 #[test]
-fn seeking_in_a_large_file_reads_what_is_asked_for() {
+fn seeking_in_a_large_file_reads_only_the_requested_bytes() {
     let _alone = heavy();
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let url = origin.url(&format!("/big/{}", site::BIG));
@@ -283,7 +283,7 @@ fn seeking_in_a_large_file_reads_what_is_asked_for() {
 }
 
 #[test]
-fn a_damaged_file_never_gives_a_whole_part() {
+fn a_damaged_file_never_serves_a_complete_range() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     let body = site::noise(5, 3 << 20);
     origin.say("/large", Answer::new(200, "video/webm", body.clone()));

@@ -52,7 +52,7 @@ fn has_no_parts(daemon: &Daemon) -> bool {
 }
 
 #[test]
-fn a_large_file_over_a_line_that_is_cut_twenty_times_comes_once_and_whole() {
+fn a_large_download_survives_twenty_broken_connections() {
     let _alone = heavy();
     let (daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());
     let film = Film::at(&origin, "/film", LARGE, Ranges::Right, cuts());
@@ -73,7 +73,7 @@ fn a_large_file_over_a_line_that_is_cut_twenty_times_comes_once_and_whole() {
 }
 
 #[test]
-fn a_large_file_comes_once_and_whole_though_the_daemon_is_restarted() {
+fn a_large_download_survives_restarts_of_the_daemon() {
     let _alone = heavy();
     let (mut daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());
     let mut cuts = cuts();
@@ -149,7 +149,7 @@ fn two_bodies_are_never_mixed() {
 }
 
 #[test]
-fn a_body_of_unknown_length_goes_on_too() {
+fn a_body_of_unknown_length_is_resumed() {
     let (daemon, origin) = (Daemon::configured(QUICK), Origin::start());
     let cuts = [(MIB, Cut::Close), (MIB, Cut::Close)];
     let film = Film::framed(&origin, "/chunks", 4 * MIB, Ranges::Right, cuts, true);
@@ -163,7 +163,7 @@ fn a_body_of_unknown_length_goes_on_too() {
 }
 
 #[test]
-fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
+fn a_paused_download_is_listed_and_kept_when_going_offline() {
     let (daemon, origin) =
         (Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n"), Origin::start());
     let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
@@ -196,7 +196,7 @@ fn what_waits_is_shown_and_going_offline_keeps_it_for_later() {
 /// A download that waits for a retry may take long or never end, so other clients must not wait for
 /// it.
 #[test]
-fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
+fn a_request_during_the_retry_delay_starts_its_own_fetch() {
     let daemon = Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n");
     let mut origin = Origin::start();
     let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
@@ -215,7 +215,7 @@ fn who_asks_while_it_waits_gets_what_the_origin_has_now() {
 /// configuration says.
 #[test]
 #[ignore = "slow"]
-fn a_client_that_leaves_takes_along_what_the_configuration_says() {
+fn an_abandoned_download_stops_or_continues_as_configured() {
     const SIZE: u64 = 8 * MIB;
     let ends = "[options]\nfinish-downloads = false\n";
     let keeps = format!("{ends}[online-options]\nintr-download-keep = true\n");
@@ -261,7 +261,7 @@ fn a_client_that_leaves_takes_along_what_the_configuration_says() {
 }
 
 #[test]
-fn what_must_not_be_stored_is_not_put_together_either() {
+fn a_no_store_response_is_not_combined_from_segments() {
     let config = "[fetch-options]\nresume-delay = \"1h\"\n[caching]\nno-store = \"respect\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
     let film = Film::at(&origin, "/film", 4 * MIB, Ranges::Right, [(MIB, Cut::Close)]);
@@ -282,7 +282,7 @@ fn what_must_not_be_stored_is_not_put_together_either() {
 }
 
 #[test]
-fn the_queue_takes_over_what_its_client_leaves() {
+fn the_queue_continues_an_abandoned_download() {
     let ends = format!("{QUICK}[options]\nfinish-downloads = false\n");
     let (daemon, origin) = (Daemon::configured(&ends), Origin::start());
     let gate = Gate::new();

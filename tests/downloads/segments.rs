@@ -72,7 +72,7 @@ fn soon_part(daemon: &Daemon, url: &str, asked: &str) -> Response {
 }
 
 #[test]
-fn a_part_that_was_fetched_is_there_offline_and_what_is_not_is_queued() {
+fn a_fetched_range_is_served_offline_and_a_missing_one_is_queued() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let body = site::noise(6, 10_000);
     ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\n");
@@ -104,7 +104,7 @@ fn a_part_that_was_fetched_is_there_offline_and_what_is_not_is_queued() {
 }
 
 #[test]
-fn parts_that_still_hold_are_not_fetched_again() {
+fn fresh_segments_are_not_fetched_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let body = site::noise(7, 10_000);
     ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\nCache-Control: no-cache\r\n");
@@ -119,7 +119,7 @@ fn parts_that_still_hold_are_not_fetched_again() {
 }
 
 #[test]
-fn all_parts_make_a_whole() {
+fn segments_of_all_ranges_make_a_complete_entry() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let body = site::noise(8, 3000);
     ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\nX-Own: 1\r\n");
@@ -137,7 +137,7 @@ fn all_parts_make_a_whole() {
 }
 
 #[test]
-fn parts_of_a_file_that_has_changed_are_never_mixed() {
+fn segments_of_a_changed_file_are_never_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (old, new) = (site::noise(9, 2000), site::noise(10, 2000));
     ranged(&origin, "/film", old, "ETag: \"a\"\r\n");
@@ -156,7 +156,7 @@ fn parts_of_a_file_that_has_changed_are_never_mixed() {
 }
 
 #[test]
-fn parts_without_a_strong_validator_stand_for_themselves() {
+fn segments_without_a_strong_validator_are_not_combined() {
     for fields in ["", "ETag: W/\"a\"\r\n", "Last-Modified: rubbish\r\n"] {
         let (daemon, mut origin) = (Daemon::start(), Origin::start());
         let body = site::noise(11, 2000);
@@ -176,7 +176,7 @@ fn parts_without_a_strong_validator_stand_for_themselves() {
 
 /// Impossible values. The client gets the response unchanged, and none of it is stored.
 #[test]
-fn a_hostile_content_range_is_passed_on_and_not_kept() {
+fn an_impossible_content_range_is_forwarded_and_not_stored() {
     let body = site::noise(12, 100);
     for (number, content_range) in (0..).zip([
         "bytes 0-99/50",
@@ -215,7 +215,7 @@ fn a_hostile_content_range_is_passed_on_and_not_kept() {
 /// The origin responds to a suffix range with a wrong offset. The segment is only used for the
 /// range that it declares.
 #[test]
-fn an_end_that_is_counted_wrong_stands_for_itself() {
+fn a_suffix_range_with_a_wrong_offset_is_used_as_declared() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let answer = Answer::new(206, "text/plain", "01234").field("ETag", "\"a\"");
     origin.say("/odd", answer.field("Content-Range", "bytes 4-9/10"));
@@ -237,7 +237,7 @@ fn an_end_that_is_counted_wrong_stands_for_itself() {
 }
 
 #[test]
-fn a_part_that_nobody_asked_for_or_that_is_larger_is_what_it_says() {
+fn a_different_or_larger_range_is_stored_as_declared() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let body = site::noise(13, 1000);
     let part = |first: usize, last: usize| {
@@ -267,7 +267,7 @@ fn a_part_that_nobody_asked_for_or_that_is_larger_is_what_it_says() {
 /// part of it.
 #[test]
 #[ignore = "slow"]
-fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
+fn seeking_in_a_film_stores_the_received_segments() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/film");
     let (body, seen) = (site::noise(14, 300_000), 20_000);
@@ -313,7 +313,7 @@ fn winding_a_film_keeps_what_was_seen_and_stops_the_rest() {
 
 /// A fresh segment does not complete a queued request for the whole file.
 #[test]
-fn a_part_that_holds_takes_no_page_off_the_queue() {
+fn a_fresh_segment_does_not_complete_a_queued_request() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let body = site::noise(15, 2000);
     ranged(&origin, "/film", body.clone(), "ETag: \"a\"\r\nVary: Accept-Language\r\n");
@@ -342,7 +342,7 @@ fn a_part_that_holds_takes_no_page_off_the_queue() {
 }
 
 #[test]
-fn what_says_no_store_is_kept_unless_that_is_heeded() {
+fn a_no_store_range_is_stored_only_if_no_store_is_ignored() {
     for (config, status) in [("", 206), ("[caching]\nno-store = \"respect\"\n", 504)] {
         let (daemon, mut origin) = (Daemon::configured(config), Origin::start());
         let fields = "ETag: \"a\"\r\nCache-Control: no-store\r\n";
@@ -364,7 +364,7 @@ fn what_says_no_store_is_kept_unless_that_is_heeded() {
 
 /// Some origins send one `ETag` for all codings of a page.
 #[test]
-fn parts_in_different_codings_are_never_mixed() {
+fn segments_in_different_codings_are_never_mixed() {
     let quick = "[fetch-options]\nresume-attempts = 1\nresume-delay = \"1ms\"\n";
     let (daemon, origin) = (Daemon::configured(quick), Origin::start());
     let (plain, coded) = (site::noise(17, 4000), site::noise(18, 4000));
@@ -421,7 +421,7 @@ fn parts_in_different_codings_are_never_mixed() {
 
 /// All variants of a page have the same date, but not the same `ETag`.
 #[test]
-fn parts_of_two_variants_of_one_date_are_never_mixed() {
+fn segments_of_two_variants_of_one_date_are_never_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (german, english) = (site::noise(19, 4000), site::noise(20, 4000));
     let (one, other) = (german.clone(), english.clone());
@@ -457,7 +457,7 @@ fn parts_of_two_variants_of_one_date_are_never_mixed() {
 }
 
 #[test]
-fn parts_of_what_was_changed_are_not_used_again() {
+fn segments_of_a_changed_resource_are_not_reused() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let fields = "ETag: \"a\"\r\nCache-Control: max-age=3600\r\n";
     ranged(&origin, "/film", site::noise(21, 2000), fields);
@@ -473,7 +473,7 @@ fn parts_of_what_was_changed_are_not_used_again() {
 /// A stale segment is revalidated before it is served. A `304` for a segment is not stored, so with
 /// revalidation in the background, each client would cause another one.
 #[test]
-fn a_part_that_is_stale_is_asked_about_first() {
+fn a_stale_segment_is_revalidated_before_it_is_served() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let fields = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=600\r\n";
     ranged(&origin, "/film", site::noise(22, 2000), fields);

@@ -42,7 +42,7 @@ fn first_half(client: &mut Client, url: &str, fields: &str) {
 }
 
 #[test]
-fn bytes_pass_before_the_origin_has_finished() {
+fn bytes_are_forwarded_before_the_response_ends() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for chunked in [false, true] {
         let path = format!("/halves/{chunked}");
@@ -56,7 +56,7 @@ fn bytes_pass_before_the_origin_has_finished() {
 }
 
 #[test]
-fn a_second_client_joins_a_download_on_its_way() {
+fn a_second_client_joins_a_running_download() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for chunked in [false, true] {
         let path = format!("/shared/{chunked}");
@@ -81,7 +81,7 @@ fn a_second_client_joins_a_download_on_its_way() {
 }
 
 #[test]
-fn a_client_with_another_cookie_does_not_join() {
+fn a_client_with_another_cookie_does_not_join_a_download() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let held = Arc::clone(&gate);
@@ -108,7 +108,7 @@ fn a_client_with_another_cookie_does_not_join() {
 }
 
 #[test]
-fn a_download_goes_on_when_its_client_leaves() {
+fn a_download_continues_when_its_client_leaves() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let (gate, body) = two_halves(&origin, "/left", true);
     let mut client = daemon.client();
@@ -144,7 +144,7 @@ fn a_download_ends_with_its_client_when_so_configured() {
 }
 
 #[test]
-fn a_length_said_twice_is_passed_on_once() {
+fn a_repeated_content_length_is_forwarded_once() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/twice", |exchange| {
         exchange.body()?;
@@ -156,7 +156,7 @@ fn a_length_said_twice_is_passed_on_once() {
 }
 
 #[test]
-fn a_broken_answer_is_seen_as_broken_and_never_kept() {
+fn a_broken_response_is_never_stored_and_seen_as_broken() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     for fault in ALL {
         origin.on(&format!("/{fault:?}"), move |exchange| fault.act(exchange));
@@ -183,7 +183,7 @@ fn a_broken_answer_is_seen_as_broken_and_never_kept() {
 }
 
 #[test]
-fn a_broken_refresh_leaves_the_kept_page() {
+fn a_broken_refresh_leaves_the_stored_page() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for fault in ALL {
         let path = format!("/{fault:?}");
@@ -202,7 +202,7 @@ fn a_broken_refresh_leaves_the_kept_page() {
 }
 
 #[test]
-fn a_page_that_must_be_asked_about_is_revalidated() {
+fn a_stale_page_is_revalidated() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let page = Answer::html("the same").field("ETag", "\"v1\"").field("Cache-Control", "no-cache");
     origin.say("/checked", page);
@@ -225,7 +225,7 @@ fn a_page_that_must_be_asked_about_is_revalidated() {
 }
 
 #[test]
-fn a_browsers_own_condition_is_answered_and_the_page_is_kept() {
+fn a_conditional_request_is_answered_and_the_page_stored() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/tagged/4.txt");
     let answer = daemon.client().get_with(&url, "If-None-Match: \"tag-4\"\r\n").whole();
@@ -239,7 +239,7 @@ fn a_browsers_own_condition_is_answered_and_the_page_is_kept() {
 }
 
 #[test]
-fn a_download_under_way_is_listed() {
+fn a_running_download_is_listed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (gate, _) = two_halves(&origin, "/listed", false);
     let mut client = daemon.client();
@@ -256,7 +256,7 @@ fn a_download_under_way_is_listed() {
 }
 
 #[test]
-fn a_stop_lets_downloads_finish() {
+fn a_stop_waits_for_running_downloads() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let (gate, body) = two_halves(&origin, "/finishing", false);
     let mut client = daemon.client();
@@ -274,7 +274,7 @@ fn a_stop_lets_downloads_finish() {
 
 #[test]
 #[ignore = "slow"]
-fn a_stop_does_not_wait_for_ever() {
+fn a_stop_waits_for_a_limited_time() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let (_gate, _) = two_halves(&origin, "/stuck", false);
     let mut client = daemon.client();
@@ -326,7 +326,7 @@ fn a_form_sent_twice_reaches_the_origin_twice() {
 }
 
 #[test]
-fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
+fn a_fresh_copy_in_an_unacceptable_coding_is_not_served() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let held = Arc::clone(&gate);
@@ -364,7 +364,7 @@ fn a_kept_coding_is_not_served_to_who_cannot_read_it_because_it_still_holds() {
 }
 
 #[test]
-fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
+fn a_fresh_variant_is_not_served_for_another_language() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let held = Arc::clone(&gate);
@@ -392,7 +392,7 @@ fn a_page_that_still_holds_in_one_language_is_not_shared_in_another() {
 }
 
 #[test]
-fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
+fn a_response_with_a_cookie_is_not_shared_or_replayed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (gate, number) = (Gate::new(), AtomicUsize::new(0));
     let held = Arc::clone(&gate);
@@ -419,7 +419,7 @@ fn an_answer_with_a_cookie_is_not_shared_and_an_old_cookie_not_set_again() {
 }
 
 #[test]
-fn the_queue_takes_no_answer_from_a_client() {
+fn a_queued_request_is_not_answered_by_an_error_for_a_client() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..20 {
         let path = format!("/trouble/{number}");
@@ -450,7 +450,7 @@ fn the_queue_takes_no_answer_from_a_client() {
 }
 
 #[test]
-fn a_wish_for_https_passes_and_makes_no_second_entry() {
+fn upgrade_insecure_requests_is_forwarded_and_creates_no_variant() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let answer = Answer::html("plain").field("Vary", "Upgrade-Insecure-Requests");
     origin.say("/wish", answer.field("Strict-Transport-Security", "max-age=60"));

@@ -39,7 +39,7 @@ fn a_reload_does_not_join_a_download_that_hangs() {
 }
 
 #[test]
-fn nobody_joins_a_download_whose_client_left_before_its_head() {
+fn a_download_abandoned_before_its_head_is_not_joined() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     hangs_once(&origin, "/page", &gate);
     let url = origin.url("/page");
@@ -108,7 +108,7 @@ fn downloads(daemon: &Daemon) -> Vec<serde_json::Value> {
 }
 
 #[test]
-fn a_body_without_an_end_ends_when_its_client_has_left() {
+fn an_endless_body_ends_after_its_client_has_left() {
     for bound in ["unread-size = \"200 kB\"", "unread-time = \"1s\""] {
         let daemon = Daemon::configured(&format!("[options]\n{bound}\n"));
         let origin = Origin::start();
@@ -124,7 +124,7 @@ fn a_body_without_an_end_ends_when_its_client_has_left() {
 }
 
 #[test]
-fn the_queue_asks_before_a_body_without_an_end_goes_on() {
+fn the_queue_asks_before_it_continues_an_endless_body() {
     let daemon = Daemon::configured("[options]\nunread-size = \"200 kB\"\n");
     let origin = Origin::start();
     let ended = endless(&origin, "/stream");
@@ -136,7 +136,7 @@ fn the_queue_asks_before_a_body_without_an_end_goes_on() {
 }
 
 #[test]
-fn going_offline_ends_what_no_client_reads() {
+fn going_offline_ends_downloads_without_readers() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     for path in ["/left", "/read"] {
         film(&origin, path, &gate);
@@ -154,7 +154,7 @@ fn going_offline_ends_what_no_client_reads() {
 }
 
 #[test]
-fn downloads_without_a_reader_give_their_connections_to_waiting_clients() {
+fn downloads_without_readers_yield_connections_to_waiting_clients() {
     let settings = "[options]\nconnections-per-host = 2\nhead-timeout = \"20s\"\n";
     let (daemon, origin, gate) = (Daemon::configured(settings), Origin::start(), Gate::new());
     let urls = ["/older", "/newer"].map(|path| {
@@ -179,7 +179,7 @@ fn downloads_without_a_reader_give_their_connections_to_waiting_clients() {
 }
 
 #[test]
-fn a_request_whose_client_left_the_line_is_not_sent() {
+fn an_abandoned_waiting_request_is_not_sent() {
     let settings = "[options]\nconnections-per-host = 1\nhead-timeout = \"20s\"\n";
     let (daemon, origin, gate) = (Daemon::configured(settings), Origin::start(), Gate::new());
     film(&origin, "/film", &gate);
@@ -195,7 +195,7 @@ fn a_request_whose_client_left_the_line_is_not_sent() {
 }
 
 #[test]
-fn a_download_is_ended_by_hand() {
+fn a_download_is_ended_by_a_command_or_button() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     for path in ["/line", "/page"] {
         film(&origin, path, &gate);

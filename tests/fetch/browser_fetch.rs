@@ -84,7 +84,7 @@ fn furnish(origin: &Origin) {
 
 #[test]
 #[ignore = "needs chromium"]
-fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
+fn resources_loaded_by_scripts_are_stored_and_the_browser_ends() {
     let program = browser();
     let _alone = heavy();
     let authority = Authority::new();
@@ -110,7 +110,7 @@ fn what_scripts_load_is_kept_and_nothing_of_the_browser_is_left() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
+fn a_never_idle_page_ends_and_the_browser_ends_with_the_daemon() {
     let program = browser();
     let _alone = heavy();
     let origin = Origin::start();
@@ -146,7 +146,7 @@ fn a_page_that_is_never_quiet_ends_and_so_does_its_browser_with_the_daemon() {
 }
 
 #[test]
-fn one_page_after_the_other_and_each_failure_is_told() {
+fn pages_are_opened_one_by_one_and_failures_are_reported() {
     let origin = Origin::start();
     let daemon = opening(
         "cd ..; echo + >>$HOME/../log; sleep 0.2; echo - >>$HOME/../log; echo broken >&2",
@@ -183,7 +183,7 @@ fn one_page_after_the_other_and_each_failure_is_told() {
 }
 
 #[test]
-fn a_browser_takes_no_place_from_what_is_fetched() {
+fn a_browser_does_not_block_other_fetches() {
     let origin = Origin::start();
     let lines = "while [ ! -e $HOME/../go ]; do sleep 0.05; done; echo broken >&2";
     let daemon = opening(lines, "per-host = 1\nat-once = 1\nbrowser-time = \"90s\"", None);
@@ -202,7 +202,7 @@ fn a_browser_takes_no_place_from_what_is_fetched() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn what_a_browser_loads_with_somebodys_cookies_is_theirs_alone() {
+fn responses_loaded_with_cookies_belong_to_their_owner_only() {
     let program = browser();
     let _alone = heavy();
     let origin = Origin::start();
@@ -234,7 +234,7 @@ fn what_a_browser_loads_with_somebodys_cookies_is_theirs_alone() {
 }
 
 #[test]
-fn a_page_that_a_user_has_asked_for_is_fetched_and_not_opened_as_somebody_else() {
+fn a_page_of_a_proxy_user_is_not_opened_in_the_browser() {
     let origin = Origin::start();
     origin.say("/page", Answer::html("<p>x"));
     let daemon = opening_for_users("echo >>$HOME/../started");
@@ -251,7 +251,7 @@ fn a_page_that_a_user_has_asked_for_is_fetched_and_not_opened_as_somebody_else()
 
 #[test]
 #[ignore = "needs chromium and root"]
-fn a_browser_that_root_may_not_run_is_told_with_what_to_do() {
+fn a_browser_refused_for_root_is_reported_with_advice() {
     let origin = Origin::start();
     origin.say("/1", Answer::html("<p>x"));
     let lines = "echo '[1:1:ERROR:x.cc(1)] Running as root without --no-sandbox is not supported. See \

@@ -24,7 +24,7 @@ fn amount(value: &Value) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
+fn stored_pages_are_measured_and_new_pages_estimated() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (first, second) = ("<a href=/a>a</a><a href=/b>b</a><img src=/i.png>", "x".repeat(1_000));
     origin.say("/", html(first));
@@ -68,7 +68,7 @@ fn what_is_kept_is_measured_and_what_is_not_is_estimated() {
 }
 
 #[test]
-fn of_a_page_that_is_not_kept_nothing_is_known() {
+fn the_links_of_a_missing_start_page_are_unknown() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let told = plan(&daemon, &["-r", "3", &origin.url("/never")]);
     assert_eq!((&told["start_kept"], &told["unread"]), (&json!(false), &json!(1)), "{told}");
@@ -80,7 +80,7 @@ fn of_a_page_that_is_not_kept_nothing_is_known() {
 }
 
 #[test]
-fn a_plan_of_what_is_kept_comes_to_what_the_fetch_came_to() {
+fn the_plan_of_a_stored_site_equals_its_fetch() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     Maze::build(&origin, &elsewhere, 15);
@@ -102,7 +102,7 @@ fn a_plan_of_what_is_kept_comes_to_what_the_fetch_came_to() {
 }
 
 #[test]
-fn limits_bound_the_plan_too() {
+fn fetch_limits_also_bound_the_plan() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let links: String = (0..50).map(|number| format!("<a href=/{number}>x</a>")).collect();
     origin.say("/", html(&links));
@@ -114,7 +114,7 @@ fn limits_bound_the_plan_too() {
 }
 
 #[test]
-fn the_queue_is_told_by_host_with_what_may_come_and_when() {
+fn the_queue_estimate_lists_hosts_with_sizes_and_times() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let hour = now.as_secs() / 3_600 % 24;
     let (from, until) = ((hour + 12) % 24, (hour + 13) % 24);
@@ -160,7 +160,7 @@ fn the_queue_is_told_by_host_with_what_may_come_and_when() {
 }
 
 #[test]
-fn the_form_tells_what_would_come() {
+fn the_form_shows_the_estimate() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/", html("<a href=/a>a</a>"));
     let url = origin.url("/");

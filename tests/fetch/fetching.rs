@@ -42,7 +42,7 @@ fn people_are_served_first() {
 }
 
 #[test]
-fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
+fn retry_after_pauses_one_origin_and_not_others() {
     let config = "[fetch-options]\nper-host = 1\nretry-delay = \"1ms\"\n";
     let daemon = Daemon::configured(config);
     let (busy, calm) = (Origin::start(), Origin::start_at("127.0.0.2"));
@@ -75,7 +75,7 @@ fn an_origin_that_wants_to_be_left_alone_is_and_others_go_on() {
 }
 
 #[test]
-fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
+fn the_queue_waits_for_its_window_and_a_new_window_applies_at_once() {
     let (night, day) = (Origin::start(), Origin::start_at("127.0.0.2"));
     // The window opens twelve hours from now, so that it does not open during the test.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -114,7 +114,7 @@ fn the_queue_waits_for_its_window_and_a_new_one_counts_at_once() {
 }
 
 #[test]
-fn what_a_day_may_cost_holds_over_a_restart() {
+fn the_daily_budget_survives_a_restart() {
     let config = format!("{ONE_BY_ONE}budget-day = \"100 kB\"\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
     daemon.ok(&["offline"]);
@@ -177,7 +177,7 @@ fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::
 }
 
 #[test]
-fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
+fn an_oversized_download_resumes_after_consent() {
     let config = format!("{ONE_BY_ONE}ask-above = \"1 MB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     let body: Arc<Vec<u8>> = Arc::new((0..4_000_000_u32).map(|n| (n % 251) as u8).collect());
@@ -211,7 +211,7 @@ fn what_is_too_long_waits_for_a_person_and_goes_on_from_where_it_was() {
 }
 
 #[test]
-fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
+fn a_fetch_ends_with_its_budget_and_the_next_resumes() {
     // With this budget, the fetch that starts when the mode becomes online transfers next to
     // nothing.
     let config = format!("{ONE_BY_ONE}budget-fetch = \"1 kB\"\n");
@@ -258,7 +258,7 @@ fn a_fetch_with_a_budget_ends_with_it_and_the_next_goes_on_from_there() {
 }
 
 #[test]
-fn an_origin_is_left_alone_over_a_restart_too() {
+fn the_pause_of_an_origin_survives_a_restart() {
     let config = "[fetch-options]\nper-host = 1\nretry-delay = \"1ms\"\n";
     let (mut daemon, busy) = (Daemon::configured(config), Origin::start());
     let tries = AtomicUsize::new(0);
@@ -303,7 +303,7 @@ fn an_origin_is_left_alone_over_a_restart_too() {
 }
 
 #[test]
-fn a_bad_line_and_two_kills_end_with_everything_fetched_once() {
+fn a_broken_connection_and_two_kills_fetch_every_page_once() {
     const PAGES: usize = 30;
     let (mut daemon, origin) = (Daemon::configured(ONE_BY_ONE), Origin::start());
     let bodies: Vec<Vec<u8>> =
@@ -385,7 +385,7 @@ fn slow(
 
 #[test]
 #[ignore = "slow"]
-fn a_line_that_drops_again_and_again_and_two_kills_end_with_everything_fetched_once() {
+fn repeated_disconnections_and_two_kills_fetch_every_page_once() {
     const PAGES: usize = 12;
     const LENGTH: usize = 1_000_000;
     // The number of bytes after which the connection is cut. Six downloads together transfer them

@@ -17,7 +17,7 @@ fn part(kind: &str, page: &str) -> String {
 }
 
 #[test]
-fn a_missing_part_is_queued_with_its_page_and_gets_no_page() {
+fn a_missing_sub_resource_is_queued_and_gets_no_message_page() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let page = origin.url("/page/1.html");
@@ -38,7 +38,7 @@ fn a_missing_part_is_queued_with_its_page_and_gets_no_page() {
 }
 
 #[test]
-fn a_person_gets_a_page_with_a_way_back() {
+fn a_missing_page_is_queued_and_its_message_can_cancel_it() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     for fields in ["Sec-Fetch-Dest: document\r\nAccept: */*\r\n", "Accept: text/html, */*\r\n"] {
@@ -105,7 +105,7 @@ fn the_queue_page_lists_and_deletes() {
 }
 
 #[test]
-fn what_browsers_do_by_themselves_is_neither_queued_nor_listed() {
+fn background_requests_of_browsers_are_not_queued() {
     let config = "[offline-options]\nnoise = [\"*://*/telemetry/*\"]\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
     daemon.ok(&["offline"]);
@@ -136,7 +136,7 @@ fn the_shipped_noise_can_be_switched_off() {
 }
 
 #[test]
-fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
+fn reloading_a_stored_page_serves_it_and_queues_a_refresh() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/news");
     origin.say("/news", Answer::html("old news"));
@@ -160,7 +160,7 @@ fn reloading_a_kept_page_serves_it_and_queues_a_refresh() {
 
 /// The daemon goes offline during the download, and then a client reloads the page.
 #[test]
-fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
+fn a_reload_during_a_download_stays_queued() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let (shut, asked) = (Arc::clone(&gate), AtomicUsize::new(0));
@@ -198,7 +198,7 @@ fn what_is_asked_for_while_a_page_comes_is_not_answered_by_that() {
 }
 
 #[test]
-fn a_post_is_queued_only_when_the_user_says_so() {
+fn a_post_is_queued_only_after_confirmation() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/order", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -244,7 +244,7 @@ fn a_post_is_queued_only_when_the_user_says_so() {
 
 /// While a form is being sent, its queue entry is marked as failed, so that it is never sent twice.
 #[test]
-fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
+fn fetch_waits_for_a_form_that_is_being_sent() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     let held = Arc::clone(&gate);
     origin.on("/order", move |exchange| {
@@ -276,7 +276,7 @@ fn working_the_queue_off_waits_for_a_form_that_is_under_way() {
 }
 
 #[test]
-fn a_script_asking_offline_gets_no_page_to_misread() {
+fn a_script_gets_no_message_page_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let fields = "Accept: application/json\r\nSec-Fetch-Dest: empty\r\n";
@@ -367,7 +367,7 @@ fn a_queued_form_is_never_sent_twice() {
 }
 
 #[test]
-fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
+fn a_form_interrupted_by_a_crash_is_not_sent_again() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let held = Arc::clone(&gate);
@@ -394,7 +394,7 @@ fn a_form_that_a_crash_met_on_its_way_is_left_to_its_owner() {
 }
 
 #[test]
-fn to_fetch_a_kept_page_anew_while_offline_says_that_it_waits() {
+fn an_offline_refresh_of_a_stored_page_says_it_is_queued() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (kept, missing) = (origin.url("/page/1.html"), origin.url("/page/2.html"));
     daemon.get(&kept);

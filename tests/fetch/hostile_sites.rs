@@ -26,7 +26,7 @@ fn reasons(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn redirects_without_end_are_given_up() {
+fn endless_redirects_are_given_up() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/chain/0>c</a><img src=/chain/100>"));
     origin.on("*", |exchange| {
@@ -42,7 +42,7 @@ fn redirects_without_end_are_given_up() {
 }
 
 #[test]
-fn pages_and_redirects_in_a_circle_come_once() {
+fn circular_links_and_redirects_are_fetched_once() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let refresh =
         |to: &str| Answer::html(format!("<meta http-equiv=refresh content='0;url={to}'>"));
@@ -61,7 +61,7 @@ fn pages_and_redirects_in_a_circle_come_once() {
 }
 
 #[test]
-fn very_long_urls_hold_nothing_up() {
+fn very_long_urls_do_not_block_a_fetch() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let long = "x".repeat(1 << 20);
     let (shorter, short, link) = ("y".repeat(100 << 10), "z".repeat(40 << 10), "l".repeat(3_000));
@@ -125,7 +125,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 
 #[test]
 #[ignore = "slow"]
-fn bombs_are_kept_as_they_are_and_told() {
+fn compression_bombs_are_stored_undecoded_and_reported() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let links = b"<a href=/before>b</a>".as_slice();

@@ -12,7 +12,7 @@ use crate::harness::{After, Answer, Daemon, Gate, Origin, eventually};
 const IMPATIENT: &str = "[fetch-options]\nattempts = 3\nretry-delay = \"100ms\"\n";
 
 #[test]
-fn fifty_missing_pages_are_queued_and_fetched_whatever_happens_between() {
+fn fifty_missing_pages_are_queued_and_fetched_despite_restarts() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let urls: BTreeSet<_> = (0..50).map(|n| origin.url(&format!("/page/{n}.html"))).collect();
@@ -49,7 +49,7 @@ fn fifty_missing_pages_are_queued_and_fetched_whatever_happens_between() {
 }
 
 #[test]
-fn going_online_starts_the_fetching_by_itself() {
+fn going_online_starts_fetching() {
     for mode in ["online", "autodial"] {
         let (daemon, origin) = (Daemon::start(), Origin::start());
         daemon.ok(&["offline"]);
@@ -61,7 +61,7 @@ fn going_online_starts_the_fetching_by_itself() {
 }
 
 #[test]
-fn a_queue_left_by_a_crash_is_worked_off_after_the_start() {
+fn the_queue_is_fetched_after_a_crash() {
     let (mut daemon, mut origin) = (Daemon::configured(IMPATIENT), Origin::start());
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/page/2.html"));
@@ -99,7 +99,7 @@ fn a_crash_in_mid_fetch_loses_no_request() {
 }
 
 #[test]
-fn one_host_gets_six_requests_at_a_time_and_another_host_its_own_six() {
+fn each_host_gets_six_concurrent_requests() {
     let daemon = Daemon::start();
     let origins = [Origin::start(), Origin::start_at("127.0.0.2")];
     let gate = Gate::new();
@@ -125,7 +125,7 @@ fn one_host_gets_six_requests_at_a_time_and_another_host_its_own_six() {
 }
 
 #[test]
-fn faults_that_may_pass_are_tried_again() {
+fn temporary_failures_are_retried() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let faults = [Fault::ShortLength, Fault::ShortChunks, Fault::Reset, Fault::Silence];
     daemon.ok(&["offline"]);
@@ -153,7 +153,7 @@ fn faults_that_may_pass_are_tried_again() {
 }
 
 #[test]
-fn what_fails_for_good_says_why_and_can_be_tried_again() {
+fn a_permanent_failure_is_explained_and_can_be_retried() {
     let (daemon, mut origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let url = origin.url("/page/7.html");
     daemon.ok(&["offline"]);
@@ -178,7 +178,7 @@ fn what_fails_for_good_says_why_and_can_be_tried_again() {
 }
 
 #[test]
-fn redirects_are_followed_and_each_is_kept() {
+fn redirects_are_followed_and_stored() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let statuses = [301, 302, 303, 307, 308];
     daemon.ok(&["offline"]);
@@ -203,7 +203,7 @@ fn redirects_are_followed_and_each_is_kept() {
 }
 
 #[test]
-fn redirects_in_a_circle_come_to_an_end() {
+fn circular_redirects_end() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/left", Answer::redirect(302, "/right"));
     origin.say("/right", Answer::redirect(302, "/left"));
@@ -220,7 +220,7 @@ fn redirects_in_a_circle_come_to_an_end() {
 }
 
 #[test]
-fn a_queued_request_keeps_its_secrets_sealed_and_sends_them() {
+fn a_queued_request_seals_its_secrets_and_sends_them() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let fields =
@@ -242,7 +242,7 @@ fn a_queued_request_keeps_its_secrets_sealed_and_sends_them() {
 }
 
 #[test]
-fn asking_twice_queues_once() {
+fn a_repeated_request_is_queued_once() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     for _ in 0..3 {

@@ -28,7 +28,7 @@ fn age(daemon: &Daemon) {
 }
 
 #[test]
-fn what_was_missed_is_fetched_once_when_online() {
+fn a_missed_monitor_time_is_fetched_once_online() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/news");
     origin.say("/news", Answer::html("old news"));
@@ -64,7 +64,7 @@ fn what_was_missed_is_fetched_once_when_online() {
 }
 
 #[test]
-fn what_is_due_survives_a_kill() {
+fn a_due_monitored_page_survives_a_kill() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let url = origin.url("/page/1.html");
@@ -170,7 +170,7 @@ fn the_command_line_and_the_api_agree() {
 }
 
 #[test]
-fn which_parts_come_with_a_monitored_page_can_be_said() {
+fn the_sub_resources_of_a_monitored_page_can_be_chosen() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     for path in ["/one", "/other"] {
@@ -198,7 +198,7 @@ fn which_parts_come_with_a_monitored_page_can_be_said() {
 }
 
 #[test]
-fn a_damaged_file_is_told_of_and_set_aside() {
+fn a_damaged_monitor_file_is_reported_and_moved_away() {
     let mut daemon = Daemon::start();
     daemon.ok(&["offline"]);
     daemon.ok(&["monitor", "add", "http://a.example/"]);
@@ -221,7 +221,7 @@ fn again(daemon: &Daemon, url: &str) {
 }
 
 #[test]
-fn what_has_changed_is_told_to_readers_programs_and_feeds() {
+fn a_changed_page_is_reported_to_pages_the_api_and_feeds() {
     let daemon = Daemon::configured("[caching]\nkeep-versions = 1\n");
     let origin = Origin::start();
     let (url, other) = (origin.url("/news?a=b&c"), origin.url("/other"));

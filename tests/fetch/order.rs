@@ -38,7 +38,7 @@ fn number(url: &str) -> usize {
 }
 
 #[test]
-fn what_a_person_wants_first_goes_first_over_a_crash_too() {
+fn the_priority_of_a_request_survives_a_crash() {
     let origin = Origin::start();
     let mut daemon = queued(ONE_BY_ONE, &origin, 5);
     assert_eq!(order(&daemon), [1, 2, 3, 4, 5]);
@@ -63,7 +63,7 @@ fn what_a_person_wants_first_goes_first_over_a_crash_too() {
 }
 
 #[test]
-fn the_api_takes_keys_and_urls_and_says_what_is_not_there() {
+fn the_api_prioritizes_keys_and_urls_and_lists_missing_ones() {
     let origin = Origin::start();
     let daemon = queued("", &origin, 3);
     let key = daemon.queue()[2]["key"].clone();
@@ -104,7 +104,7 @@ fn keys(daemon: &Daemon, numbers: &[usize]) -> Vec<String> {
 }
 
 #[test]
-fn several_are_put_first_or_last_and_deleted_on_the_page() {
+fn several_requests_are_prioritized_and_deleted_on_the_page() {
     let origin = Origin::start();
     let daemon = queued("", &origin, 60);
     let page = daemon.page("/queue/").whole();
@@ -144,7 +144,7 @@ fn several_are_put_first_or_last_and_deleted_on_the_page() {
 }
 
 #[test]
-fn nothing_is_done_without_a_token_a_choice_or_a_post() {
+fn queue_forms_need_a_token_a_selection_and_a_post() {
     let origin = Origin::start();
     let daemon = queued("", &origin, 2);
     let page = daemon.page("/queue/").whole().text();
@@ -175,7 +175,7 @@ fn nothing_is_done_without_a_token_a_choice_or_a_post() {
 }
 
 #[test]
-fn what_has_failed_is_found_and_tried_again_together() {
+fn failed_requests_are_listed_and_retried_together() {
     let origin = Origin::start();
     let daemon = Daemon::configured(ONE_BY_ONE);
     let urls: Vec<_> = (1..=3).map(|number| origin.url(&format!("/oops/{number}"))).collect();
@@ -220,7 +220,7 @@ fn read(daemon: &Daemon, user: &str, path: &str) -> String {
 }
 
 #[test]
-fn nobody_changes_the_order_of_what_others_wait_for() {
+fn users_cannot_reorder_requests_of_others() {
     let (daemon, origin) = (owners::daemon(), Origin::start());
     daemon.ok(&["offline"]);
     for number in 1..=2 {

@@ -21,7 +21,7 @@ fn send_later(daemon: &Daemon, origin: &Origin) {
 }
 
 #[test]
-fn what_goes_is_told_before_all_of_it_does() {
+fn deleting_all_requests_is_confirmed_with_their_list() {
     let (daemon, origin) = (Daemon::configured("[fetch-options]\nattempts = 1\n"), Origin::start());
     let ask = "/control/delete/req-all";
     let nothing = daemon.page(ask);
@@ -142,7 +142,7 @@ fn how_a_request_is_fetched_is_changed_while_it_waits() {
 }
 
 #[test]
-fn of_forms_and_parts_only_the_order_is_changed() {
+fn only_the_priority_of_forms_and_sub_resources_can_be_changed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     send_later(&daemon, &origin);
@@ -162,7 +162,7 @@ fn of_forms_and_parts_only_the_order_is_changed() {
 }
 
 #[test]
-fn nobody_edits_what_waits_for_somebody_else() {
+fn users_cannot_edit_requests_of_others() {
     let (daemon, origin) = (owners::daemon(), Origin::start());
     daemon.ok(&["offline"]);
     owners::get(&daemon, "ada", &origin.url("/page/1.html"), "");

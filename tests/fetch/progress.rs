@@ -68,7 +68,7 @@ impl Steps {
 }
 
 #[test]
-fn who_looks_on_sees_each_download_and_the_whole() {
+fn the_progress_stream_has_each_download_and_the_total() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     film(&origin, "/film", &gate);
     origin.say("/page", Answer::html("a page"));
@@ -98,7 +98,7 @@ fn who_looks_on_sees_each_download_and_the_whole() {
 }
 
 #[test]
-fn who_does_not_read_is_not_waited_for() {
+fn idle_progress_readers_do_not_block_fetching_or_a_stop() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let idle: Vec<_> = (0..5).map(|_| Steps::of(&daemon)).collect();
@@ -117,7 +117,7 @@ fn who_does_not_read_is_not_waited_for() {
 }
 
 #[test]
-fn a_fetch_along_links_is_told_of_and_its_page_looks_again_by_itself() {
+fn a_recursive_fetch_is_reported_and_its_page_reloads() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     film(&origin, "/film", &gate);
     origin.say("/", Answer::html("<a href=/film>film</a><a href=/page>page</a>"));
@@ -139,7 +139,7 @@ fn a_fetch_along_links_is_told_of_and_its_page_looks_again_by_itself() {
 }
 
 #[test]
-fn each_event_is_a_line_of_json_where_that_is_asked_for() {
+fn json_output_has_one_line_for_each_event() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/page", Answer::html("a page"));
     let got = daemon.run(&["get", "--json", &origin.url("/page")]);

@@ -111,7 +111,7 @@ fn the_links_in_frames_are_followed_as_those_of_their_page() {
 }
 
 #[test]
-fn a_page_comes_with_its_parts() {
+fn a_page_is_fetched_with_its_sub_resources() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     page_with_parts(&origin, &elsewhere);
@@ -157,7 +157,7 @@ fn a_page_comes_with_its_parts() {
 }
 
 #[test]
-fn a_page_that_was_missed_offline_comes_with_its_parts_too() {
+fn a_queued_page_is_fetched_with_its_sub_resources() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     page_with_parts(&origin, &elsewhere);
@@ -171,7 +171,7 @@ fn a_page_that_was_missed_offline_comes_with_its_parts_too() {
 }
 
 #[test]
-fn classes_of_parts_are_chosen() {
+fn the_classes_of_sub_resources_can_be_chosen() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     page_with_parts(&origin, &elsewhere);
@@ -188,7 +188,7 @@ fn classes_of_parts_are_chosen() {
 
 #[test]
 #[ignore = "slow"]
-fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
+fn a_recursive_fetch_of_a_site_with_traps_ends() {
     const PAGES: usize = 5_000;
     let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
@@ -223,7 +223,7 @@ fn a_site_with_traps_is_fetched_once_each_and_has_an_end() {
 }
 
 #[test]
-fn depth_and_limits_bound_it() {
+fn depth_and_limits_bound_a_recursive_fetch() {
     for (arguments, pages) in [
         (&["-r", "0"][..], &["/"][..]),
         (&["-r", "1"], &["/", "/p/a/0.html"]),
@@ -242,7 +242,7 @@ fn depth_and_limits_bound_it() {
 }
 
 #[test]
-fn what_a_site_asks_of_programs_is_a_matter_of_choice() {
+fn robots_rules_are_followed_as_configured() {
     for (robots, arguments, private) in [
         (text("text/plain", "User-agent: wwwoffle\nDisallow: /"), &["-r", "1"][..], false),
         (
@@ -272,7 +272,7 @@ fn what_a_site_asks_of_programs_is_a_matter_of_choice() {
 }
 
 #[test]
-fn a_person_gets_a_page_that_is_forbidden_to_a_recursive_fetch() {
+fn a_person_can_get_a_page_that_robots_rules_forbid() {
     let (daemon, origin, gate) = (Daemon::configured(IMPATIENT), Origin::start(), Gate::new());
     let held = Arc::clone(&gate);
     origin.on("/robots.txt", move |exchange| {
@@ -295,7 +295,7 @@ fn a_person_gets_a_page_that_is_forbidden_to_a_recursive_fetch() {
 }
 
 #[test]
-fn links_that_lead_nowhere_are_told() {
+fn dead_links_are_reported() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/a.html>a</a><a href=/gone.html>g</a>"));
     origin.say("/a.html", Answer::html("<a href=/>back</a><a href=/gone.html>g</a>"));
@@ -310,7 +310,7 @@ fn links_that_lead_nowhere_are_told() {
 }
 
 #[test]
-fn sums_agree_and_nothing_that_was_fetched_is_told_as_left_out() {
+fn fetched_pages_are_not_counted_as_left_out() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     // At first /c.html is too many links away. It is near enough once /long.html was read.
     origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/long.html>l</a><img src=/i.png>"));
@@ -359,7 +359,7 @@ fn the_lines_of_a_second_fetch_agree() {
 }
 
 #[test]
-fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
+fn a_recursive_fetch_resumes_after_crashes_without_repeats() {
     // One download at a time, so that the download that waits at its gate holds up all others.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
@@ -401,7 +401,7 @@ fn a_fetch_goes_on_after_crashes_and_brings_nothing_twice() {
 }
 
 #[test]
-fn a_fetch_is_ended_before_its_time() {
+fn a_recursive_fetch_can_be_stopped() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/slow>s</a>"));
     origin.on("/slow", |_| Ok(After::Close));
@@ -417,7 +417,7 @@ fn a_fetch_is_ended_before_its_time() {
 }
 
 #[test]
-fn where_links_lead_waits_behind_what_a_page_needs_and_goes_with_its_fetch() {
+fn sub_resources_precede_links_and_are_removed_with_their_fetch() {
     let config = format!("{IMPATIENT}per-host = 1\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     origin.say("/", Answer::html("<a href=/held>h</a><a href=/later>b</a><img src=/image.png>"));
@@ -442,7 +442,7 @@ fn where_links_lead_waits_behind_what_a_page_needs_and_goes_with_its_fetch() {
 }
 
 #[test]
-fn all_is_asked_for_anew_where_that_is_said() {
+fn a_recursive_refresh_fetches_all_pages_again() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let fresh = |body: &str| Answer::html(body).field("Cache-Control", "max-age=86400");
     origin.say("/", fresh("<a href=/a>a</a><img src=/i>"));
@@ -460,7 +460,7 @@ fn all_is_asked_for_anew_where_that_is_said() {
 }
 
 #[test]
-fn what_has_failed_before_is_tried_again_for_another_fetch() {
+fn a_failed_request_is_retried_for_another_fetch() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/a>a</a>"));
     origin.on("/a", |_| Ok(After::Close));
@@ -493,7 +493,7 @@ fn members(origin: &Origin, elsewhere: &Origin) {
 }
 
 #[test]
-fn a_login_goes_along_to_the_same_origin_and_no_other() {
+fn a_login_is_sent_only_to_the_same_origin() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     members(&origin, &elsewhere);

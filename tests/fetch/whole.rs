@@ -41,7 +41,7 @@ fn in_state(parts: &Value, state: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_a_page_lacks_is_told_and_fetched_at_the_press_of_a_button() {
+fn the_missing_files_of_a_page_are_listed_and_fetched() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say(
         "/",
@@ -178,7 +178,7 @@ fn named_by_the_run(daemon: &Daemon) -> BTreeSet<String> {
 
 #[test]
 #[ignore = "needs chromium"]
-fn twenty_fetched_pages_are_whole_in_a_browser_offline() {
+fn twenty_fetched_pages_are_complete_in_a_browser_offline() {
     let program = browser();
     let _alone = heavy();
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());

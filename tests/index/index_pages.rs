@@ -33,7 +33,7 @@ fn host(origin: &Origin) -> String {
 }
 
 #[test]
-fn everything_kept_is_reached_by_links_alone() {
+fn links_lead_to_every_stored_entry() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 120);
     let host = host(&origin);
@@ -79,7 +79,7 @@ fn everything_kept_is_reached_by_links_alone() {
 }
 
 #[test]
-fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
+fn selected_entries_are_deleted_pinned_or_refreshed() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 3);
     let path = format!("/index/http/{}?sort=name", host(&origin));
@@ -120,7 +120,7 @@ fn what_is_chosen_is_deleted_pinned_or_fetched_anew() {
 }
 
 #[test]
-fn everyone_sees_what_they_may() {
+fn users_see_only_their_own_and_public_entries() {
     let origin = Origin::start();
     origin.say("/mine", Answer::html("<title>Ada's</title>").field("Set-Cookie", "a=b"));
     let daemon = owners::daemon();

@@ -22,7 +22,7 @@ fn has(text: &str, words: &[&str]) {
 }
 
 #[test]
-fn a_kept_page_is_told_with_its_certificates_also_offline() {
+fn the_information_page_shows_certificates_offline() {
     let authority = Authority::new();
     let identity = authority.identity_with_root(&["127.0.0.1", "www.example.org"]);
     let sha256 = identity.sha256();
@@ -85,7 +85,7 @@ fn a_kept_page_is_told_with_its_certificates_also_offline() {
 }
 
 #[test]
-fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
+fn the_information_page_reports_plain_http_and_missing_entries() {
     let (origin, daemon) = (Origin::start(), Daemon::start());
     let (kept, missing) = (origin.url("/page/1.html"), origin.url("/missing"));
     daemon.get(&kept);
@@ -116,7 +116,7 @@ fn a_page_that_came_in_clear_or_is_not_kept_is_told_as_such() {
 }
 
 #[test]
-fn a_revalidated_page_keeps_what_was_recorded() {
+fn a_revalidated_page_keeps_its_recorded_certificates() {
     let authority = Authority::new();
     let identity = authority.identity(&["127.0.0.1"]);
     let sha256 = identity.sha256();
@@ -142,7 +142,7 @@ fn a_revalidated_page_keeps_what_was_recorded() {
 }
 
 #[test]
-fn a_page_over_an_allowed_certificate_says_so() {
+fn a_page_over_an_allowed_certificate_is_marked() {
     let identity = Identity::self_signed(&["127.0.0.1"], false);
     let sha256 = identity.sha256();
     let origin = TlsOrigin::start(identity);
@@ -162,7 +162,7 @@ fn file(daemon: &Daemon, path: &str, url: &str) -> crate::harness::client::Respo
 }
 
 #[test]
-fn the_source_is_text_and_what_is_no_text_is_a_file() {
+fn a_text_source_is_shown_and_other_types_are_downloaded() {
     let origin = Origin::start();
     let html = "<script>alert(1)</script>\u{e9}";
     let latin: Vec<u8> = html.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
@@ -210,7 +210,7 @@ fn the_records_are_a_warc_without_secrets() {
 }
 
 #[test]
-fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
+fn decisions_about_a_url_are_explained_to_its_requester() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<a href=/q>q</a>"));
     let daemon = owners::daemon();
@@ -251,7 +251,7 @@ fn why_it_was_served_and_what_would_be_done_is_told_to_who_asked() {
 /// Each page source is in memory as a whole until its client has received it, so their number is
 /// limited.
 #[test]
-fn so_many_sources_are_shown_at_once() {
+fn the_number_of_concurrent_page_sources_is_limited() {
     let (origin, daemon) = (Origin::start(), Daemon::configured(""));
     let long = "a line of a long text\n".repeat(350_000);
     origin.say("/long", Answer::new(200, "text/plain", long.clone()));

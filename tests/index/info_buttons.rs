@@ -57,7 +57,7 @@ fn says(text: &str, words: &str) {
 }
 
 #[test]
-fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
+fn a_deleted_entry_is_restored_with_its_versions() {
     let url = "http://a.example/p?x=1&y=%20z";
     let mut daemon = Daemon::prepare(None);
     history(&daemon, &place(url), "", text);
@@ -107,7 +107,7 @@ fn what_is_deleted_there_is_had_back_with_its_versions_byte_for_byte() {
 }
 
 #[test]
-fn nobody_deletes_there_or_has_back_what_is_anothers() {
+fn users_cannot_delete_or_restore_entries_of_others() {
     let origin = Origin::start();
     origin.say("/mine", Answer::html("a letter").field("Cache-Control", "private"));
     let daemon = owners::daemon();
@@ -145,7 +145,7 @@ fn nobody_deletes_there_or_has_back_what_is_anothers() {
 }
 
 #[test]
-fn what_it_shows_is_fetched_anew_and_pinned_there() {
+fn an_entry_is_refreshed_and_pinned_on_its_information_page() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("first"));
     let daemon = Daemon::start();

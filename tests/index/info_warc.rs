@@ -74,7 +74,7 @@ fn marked(kind: &'static str, body: Vec<u8>) -> Answer {
 
 #[test]
 #[ignore = "needs python3 with warcio"]
-fn what_is_kept_compressed_is_whole_in_its_records() {
+fn the_records_of_a_compressed_entry_are_complete() {
     python_with("warcio");
     let (origin, daemon) = (Origin::start(), Daemon::start());
     let (plain, secret) = (text(40_000), text((1 << 20) + 7));
@@ -105,7 +105,7 @@ fn what_is_kept_compressed_is_whole_in_its_records() {
 
 #[test]
 #[ignore = "needs python3 with warcio"]
-fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
+fn the_records_of_a_shared_body_are_complete_for_each_entry() {
     python_with("warcio");
     let origin = Origin::start();
     let daemon = Daemon::configured("[purge]\nage = \"never\"\n");
@@ -136,7 +136,7 @@ fn a_body_that_is_shared_is_whole_in_the_records_of_each_entry() {
 
 #[test]
 #[ignore = "needs python3 with warcio"]
-fn the_records_of_what_is_one_persons_are_theirs_alone() {
+fn the_records_of_a_personal_entry_are_served_to_its_owner_only() {
     python_with("warcio");
     let origin = Origin::start();
     for path in ["/mine", "/login"] {

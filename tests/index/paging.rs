@@ -33,7 +33,7 @@ fn of_host(origin: &Origin) -> String {
 }
 
 #[test]
-fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
+fn list_pages_of_long_urls_are_short_and_complete() {
     let origin = Origin::start();
     // Half of the names have the same prefix, which is longer than the compared part. So the name
     // alone does not determine their order.
@@ -73,7 +73,7 @@ fn each_page_of_a_list_of_long_urls_is_short_and_none_is_left_out() {
 }
 
 #[test]
-fn each_page_of_a_search_is_short_and_no_hit_is_left_out() {
+fn search_pages_are_short_and_have_every_hit() {
     let origin = Origin::start();
     let paths: Vec<_> =
         (0..12).map(|number| format!("/{number:02}{}", "/a-b".repeat(1_950))).collect();
@@ -99,7 +99,7 @@ fn each_page_of_a_search_is_short_and_no_hit_is_left_out() {
 }
 
 #[test]
-fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
+fn actions_on_a_page_of_long_urls_apply_to_the_selection() {
     let origin = Origin::start();
     // The URLs have the maximum length for a selection, and three times that length in encoded
     // form.
@@ -133,7 +133,7 @@ fn what_is_chosen_on_a_page_of_long_urls_is_what_was_meant() {
 }
 
 #[test]
-fn what_was_asked_for_is_told_page_by_page() {
+fn requested_urls_are_listed_page_by_page() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);

@@ -41,7 +41,7 @@ fn followed(daemon: &Daemon, form: &Form) -> (String, bool) {
 }
 
 #[test]
-fn the_list_after_a_button_is_as_it_is_then() {
+fn the_list_after_an_action_is_up_to_date() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 3);
     let text = list(&daemon, "/index/all?sort=name", "Page 2");
@@ -57,7 +57,7 @@ fn the_list_after_a_button_is_as_it_is_then() {
 }
 
 #[test]
-fn what_was_done_is_told() {
+fn the_result_of_an_action_is_shown() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 2);
     let text = list(&daemon, "/index/all?sort=name", "Page 1");
@@ -89,7 +89,7 @@ fn what_was_done_is_told() {
 }
 
 #[test]
-fn a_title_leads_to_its_page_and_a_redirect_is_no_failure() {
+fn a_title_links_to_its_page_and_a_redirect_is_not_a_failure() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 1);
     origin.say("/moved", Answer::new(302, "text/html", "").field("Location", "/000.html"));

@@ -66,7 +66,7 @@ fn read(daemon: &Daemon) {
 }
 
 #[test]
-fn what_was_browsed_is_listed_and_found() {
+fn browsed_pages_are_listed_and_found() {
     let origin = origin();
     let daemon = browsed(&origin);
     read(&daemon);
@@ -114,7 +114,7 @@ fn what_was_browsed_is_listed_and_found() {
 }
 
 #[test]
-fn a_page_follows_the_one_before() {
+fn a_list_continues_after_the_previous_page() {
     let origin = origin();
     let daemon = browsed(&origin);
     read(&daemon);
@@ -134,7 +134,7 @@ fn a_page_follows_the_one_before() {
 }
 
 #[test]
-fn it_is_the_same_without_a_daemon() {
+fn a_search_without_a_daemon_has_the_same_results() {
     let origin = origin();
     let mut daemon = browsed(&origin);
     read(&daemon);
@@ -165,7 +165,7 @@ fn it_is_the_same_without_a_daemon() {
 }
 
 #[test]
-fn making_it_anew_while_it_serves_changes_nothing() {
+fn rebuilding_the_index_does_not_change_its_results() {
     let origin = origin();
     let daemon = browsed(&origin);
     read(&daemon);
@@ -185,7 +185,7 @@ fn making_it_anew_while_it_serves_changes_nothing() {
 }
 
 #[test]
-fn what_is_one_persons_is_found_by_them_alone() {
+fn personal_entries_are_found_by_their_owner_only() {
     let origin = Origin::start();
     origin.on("/mail", |exchange| {
         exchange.answer(
@@ -216,7 +216,7 @@ fn what_is_one_persons_is_found_by_them_alone() {
 }
 
 #[test]
-fn what_the_configuration_keeps_out_of_lists_is_out_of_them() {
+fn excluded_urls_are_not_listed() {
     let origin = origin();
     let daemon = Daemon::configured(
         "[[index-options.for]]\nurl = \"*://*/tea.html\"\nlist-any = false\n\
@@ -233,8 +233,7 @@ fn what_the_configuration_keeps_out_of_lists_is_out_of_them() {
 }
 
 #[test]
-fn what_is_in_no_list_is_not_counted_there_nor_on_the_pages_of_the_queue_and_of_what_is_monitored()
-{
+fn excluded_urls_are_not_counted_and_not_on_the_queue_and_monitor_pages() {
     let origin = origin();
     let daemon = Daemon::configured(
         "[[index-options.for]]\nurl = \"*://*/*tea.html\"\nlist-any = false\n\
@@ -271,7 +270,7 @@ fn what_is_in_no_list_is_not_counted_there_nor_on_the_pages_of_the_queue_and_of_
 }
 
 #[test]
-fn a_session_ends_where_the_next_begins() {
+fn a_session_ends_when_the_next_begins() {
     let origin = origin();
     let daemon = Daemon::configured("");
     let session = |back: usize| names(&index(&daemon, &format!("what=session/{back}&sort=name")));
@@ -302,7 +301,7 @@ fn a_session_ends_where_the_next_begins() {
 }
 
 #[test]
-fn a_search_prints_as_many_hits_as_its_limit_says() {
+fn a_search_prints_at_most_limit_hits() {
     let place = Daemon::prepare(None);
     let site = place.home().join("mirror/a.example");
     std::fs::create_dir_all(&site).unwrap();

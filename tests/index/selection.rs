@@ -19,7 +19,7 @@ fn unpacked(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn what_is_chosen_is_exported() {
+fn selected_entries_are_exported() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     let large = "0123456789abcdef".repeat(100_000);
@@ -118,7 +118,7 @@ fn exports_of_lists_have_the_sub_resources_of_their_pages() {
 }
 
 #[test]
-fn what_is_one_persons_is_exported_to_them_alone() {
+fn personal_entries_are_exported_to_their_owner_only() {
     let origin = Origin::start();
     let answer = Answer::html("<title>Letter</title>Dear Ada");
     origin.say("/mail", answer.field("Cache-Control", "private"));
@@ -151,7 +151,7 @@ fn what_is_one_persons_is_exported_to_them_alone() {
 }
 
 #[test]
-fn what_is_chosen_is_monitored_once_a_day() {
+fn selected_pages_are_monitored_daily() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     for path in ["/one", "/two"] {
@@ -171,7 +171,7 @@ fn what_is_chosen_is_monitored_once_a_day() {
 }
 
 #[test]
-fn a_list_says_which_pages_are_complete() {
+fn a_list_marks_complete_pages() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     let picture =
@@ -191,7 +191,7 @@ fn a_list_says_which_pages_are_complete() {
 }
 
 #[test]
-fn each_address_of_2_9_leads_to_a_list() {
+fn each_list_address_of_2_9_redirects_to_a_list() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     origin.say("/page", Answer::html("<title>Page</title>"));

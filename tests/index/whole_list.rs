@@ -56,7 +56,7 @@ fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
 }
 
 #[test]
-fn all_of_a_host_is_deleted_and_had_back() {
+fn all_entries_of_a_host_are_deleted_and_restored() {
     let (origin, other) = (Origin::start(), Origin::start());
     let daemon = Daemon::start();
     let paths = ["/1", "/2", "/3", "/4", "/5", "/6", "/7"];
@@ -93,7 +93,7 @@ fn all_of_a_host_is_deleted_and_had_back() {
 }
 
 #[test]
-fn what_a_list_leaves_out_stays() {
+fn entries_outside_the_filter_are_not_deleted() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
@@ -149,7 +149,7 @@ fn all_on_a_page_is_chosen_with_a_link() {
 }
 
 #[test]
-fn what_is_kept_for_another_stays() {
+fn entries_of_other_users_are_not_deleted() {
     let origin = Origin::start();
     origin.say("/mine", Answer::html("<title>Mine</title>").field("Cache-Control", "private"));
     origin.say("/ours", Answer::html("<title>Ours</title>"));

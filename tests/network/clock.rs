@@ -20,7 +20,7 @@ int clock_gettime(clockid_t id, struct timespec *time) {
 
 #[test]
 #[ignore = "needs cc"]
-fn a_clock_before_1970_ends_nothing_in_a_panic() {
+fn a_clock_before_1970_causes_no_panic() {
     let origin = Origin::start();
     origin.say("/page", Answer::html("<title>Page</title>"));
     let url = origin.url("/page");

@@ -41,7 +41,7 @@ fn stored_pages_are_served_with_few_descriptors() {
 }
 
 #[test]
-fn the_control_socket_answers_whoever_is_connected() {
+fn the_control_socket_answers_every_connection() {
     let mut daemon = Daemon::prepare(None).with_setup(FEW);
     daemon.up();
     let clients: Vec<_> = (0..IDLE).map(|_| TcpStream::connect(daemon.addr()).unwrap()).collect();

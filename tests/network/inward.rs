@@ -90,26 +90,30 @@ fn connect(mut client: Client, target: &str, first: &str) -> (u16, bool) {
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn from_elsewhere_nothing_inside_is_reached() {
-    in_a_namespace(module_path!(), "from_elsewhere_nothing_inside_is_reached", inside_stays_shut);
+fn remote_clients_cannot_reach_internal_addresses() {
+    in_a_namespace(
+        module_path!(),
+        "remote_clients_cannot_reach_internal_addresses",
+        inside_stays_shut,
+    );
 }
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn a_client_of_elsewhere_has_so_many_connections() {
+fn the_connections_of_a_remote_client_are_limited() {
     in_a_namespace(
         module_path!(),
-        "a_client_of_elsewhere_has_so_many_connections",
+        "the_connections_of_a_remote_client_are_limited",
         each_has_so_many_connections,
     );
 }
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn a_client_of_elsewhere_has_a_share_of_the_queue() {
+fn a_remote_client_has_a_share_of_the_queue() {
     in_a_namespace(
         module_path!(),
-        "a_client_of_elsewhere_has_a_share_of_the_queue",
+        "a_remote_client_has_a_share_of_the_queue",
         each_has_a_share_of_the_queue,
     );
 }
@@ -126,10 +130,10 @@ fn the_addresses_of_one_machine_have_one_share_of_the_queue() {
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn from_elsewhere_no_port_of_this_machine_is_reached() {
+fn remote_clients_cannot_reach_ports_of_this_machine() {
     in_a_namespace(
         module_path!(),
-        "from_elsewhere_no_port_of_this_machine_is_reached",
+        "remote_clients_cannot_reach_ports_of_this_machine",
         own_addresses_stay_shut,
     );
 }

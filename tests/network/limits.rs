@@ -40,7 +40,7 @@ fn raise_open_files() {
 }
 
 #[test]
-fn idle_slow_and_stuck_peers_do_not_hold_up_the_others() {
+fn idle_slow_and_stuck_peers_do_not_block_others() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
     raise_open_files();
@@ -109,7 +109,7 @@ fn a_head_without_end_is_cut_off() {
 }
 
 #[test]
-fn more_clients_than_allowed_wait_and_are_served_when_others_leave() {
+fn clients_above_the_limit_wait_and_are_served_later() {
     let (daemon, origin) =
         (Daemon::configured("[startup]\nmax-connections = 8\n"), Origin::start());
     let mut clients: Vec<Client> = (0..8).map(|_| daemon.client()).collect();
@@ -124,7 +124,7 @@ fn more_clients_than_allowed_wait_and_are_served_when_others_leave() {
 
 #[test]
 #[ignore = "slow"]
-fn a_gibibyte_passes_in_little_memory() {
+fn a_gibibyte_is_forwarded_in_little_memory() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for (mode, from) in [("online", "fwd="), ("offline", "hit")] {
@@ -149,7 +149,7 @@ fn a_gibibyte_passes_in_little_memory() {
 }
 
 #[test]
-fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
+fn a_slow_reader_does_not_fill_memory() {
     const LENGTH: u64 = 24_000_000;
     let (daemon, origin, all_are_here) = (Daemon::start(), Origin::start(), Gate::new());
     let begins = Arc::clone(&all_are_here);
@@ -181,7 +181,7 @@ fn a_slow_reader_does_not_make_the_daemon_hold_the_body() {
 /// A response above the size limit reaches a client that reads it, and is not stored. If no client
 /// reads an endless response, it does not fill the disk.
 #[test]
-fn no_more_of_an_answer_is_kept_than_is_configured() {
+fn a_response_above_the_size_limit_is_not_stored() {
     let config = "[options]\nmax-body = \"1 MB\"\n[fetch-options]\nretry-delay = \"1ms\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
     let body = site::noise(5, 3_000_000);

@@ -54,7 +54,7 @@ fn a_probe_reaches_no_port_of_another_protocol() {
 }
 
 #[test]
-fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
+fn the_result_of_a_probe_decides_the_mode() {
     let (origin, mut link, portal) = (Origin::start(), Origin::start(), Origin::start());
     link.say("/up", Answer::new(200, "text/plain", "it is up"));
     portal.say("/login", Answer::html("log in"));
@@ -106,7 +106,7 @@ fn a_probe_that_is_good_or_answered_by_a_portal_or_not_at_all_decides() {
 }
 
 #[test]
-fn the_choice_survives_a_restart_and_offline_asks_nobody() {
+fn the_mode_survives_a_restart_and_offline_sends_no_probe() {
     let link = Origin::start();
     link.say("/up", Answer::new(204, "", ""));
     let mut daemon = probing(&link, "");
@@ -139,7 +139,7 @@ fn the_choice_survives_a_restart_and_offline_asks_nobody() {
 }
 
 #[test]
-fn the_hooks_are_run_for_what_the_link_does() {
+fn link_changes_run_hooks() {
     let link = Origin::start();
     link.say("/up", Answer::new(204, "", ""));
     let url = link.url("/up");
@@ -165,7 +165,7 @@ fn the_hooks_are_run_for_what_the_link_does() {
 }
 
 #[test]
-fn an_unreachable_origin_costs_no_page() {
+fn an_unreachable_origin_loses_no_page() {
     let mut origin = Origin::start();
     for (path, control) in [("/forbids", "no-cache, must-revalidate"), ("/never", "no-store")] {
         origin.say(path, Answer::html(path).field("Cache-Control", control));
@@ -285,7 +285,7 @@ const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\na
 
 #[test]
 #[ignore = "needs root, unshare and ip"]
-fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
+fn a_lost_carrier_or_route_changes_the_mode() {
     let inside = Inside::start(INSIDE);
     let daemon = &inside.daemon;
     // The mode is known before the daemon reports that it is ready.
@@ -312,7 +312,7 @@ fn the_kernel_says_when_a_cable_is_pulled_or_a_route_is_gone() {
 
 #[test]
 #[ignore = "needs root, unshare and ip"]
-fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
+fn a_metered_link_has_its_own_budget() {
     let config = "[fetch-options]\nbudget-day-metered = \"0 B\"\n\
         [link]\nsettle = \"50ms\"\nmetered-interfaces = [\"a\"]\n";
     let inside = Inside::start(config);
@@ -335,7 +335,7 @@ fn what_comes_over_a_metered_link_has_a_budget_of_its_own() {
 
 #[test]
 #[ignore = "needs root, unshare and ip"]
-fn what_is_on_its_way_when_the_link_goes_is_queued() {
+fn a_request_interrupted_by_link_loss_is_queued() {
     let inside = Inside::start("[link]\nsettle = \"1s\"\n");
     // Packets to this host are lost without an error.
     inside.run("ip neigh add 198.51.100.9 lladdr 02:00:00:00:00:09 dev a");
@@ -356,7 +356,7 @@ fn what_is_on_its_way_when_the_link_goes_is_queued() {
 
 #[test]
 #[ignore = "needs root, unshare and ip"]
-fn hosts_that_fail_make_it_offline_only_when_the_last_good_one_fails_too() {
+fn the_mode_becomes_offline_only_if_the_last_good_host_fails() {
     let inside = Inside::start(INSIDE);
     let daemon = &inside.daemon;
     let server = inside.serve();

@@ -14,7 +14,7 @@ fn ask(at: SocketAddr, host: &str, target: &str) -> u16 {
 }
 
 #[test]
-fn an_address_that_it_listens_on_is_a_name_of_its_own() {
+fn a_listening_address_is_one_of_our_own_names() {
     let mut daemon = Daemon::prepare(None);
     daemon.up_at("127.0.0.5:0");
     let (at, port) = (daemon.addr(), daemon.addr().port());
@@ -27,7 +27,7 @@ fn an_address_that_it_listens_on_is_a_name_of_its_own() {
 }
 
 #[test]
-fn what_sets_a_browser_up_needs_no_login() {
+fn browser_setup_files_need_no_login() {
     let mut daemon = Daemon::prepare(Some(&users()));
     daemon.up_at("127.0.0.5:0");
     let at = daemon.addr();
@@ -40,7 +40,7 @@ fn what_sets_a_browser_up_needs_no_login() {
 }
 
 #[test]
-fn whoever_reaches_the_port_reaches_the_control_socket() {
+fn a_ready_port_implies_a_ready_control_socket() {
     for _ in 0..5 {
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let daemon = Daemon::prepare(None);

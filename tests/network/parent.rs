@@ -10,7 +10,7 @@ fn through(parent: &str) -> String {
 }
 
 #[test]
-fn http_goes_through_the_parent_and_is_kept_here() {
+fn http_is_fetched_through_the_parent_proxy_and_stored() {
     let (parent, origin) = (Daemon::start(), Origin::start());
     origin.say("/page", Answer::html("from afar"));
     let daemon = Daemon::configured(&through(&parent.addr().to_string()));
@@ -35,7 +35,7 @@ fn http_goes_through_the_parent_and_is_kept_here() {
 }
 
 #[test]
-fn https_goes_through_connections_that_the_parent_opens() {
+fn https_is_fetched_through_tunnels_of_the_parent_proxy() {
     let authority = Authority::new();
     let origin = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));
     origin.origin.say("/secure", Answer::html("kept over TLS"));
@@ -51,7 +51,7 @@ fn https_goes_through_connections_that_the_parent_opens() {
 }
 
 #[test]
-fn a_parent_that_wants_another_login_or_is_not_there_is_told_of() {
+fn a_parent_proxy_that_refuses_or_is_missing_is_reported() {
     let parent = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = parent.local_addr().unwrap();
     let asked = std::thread::spawn(move || {
@@ -103,7 +103,7 @@ fn a_parent_that_wants_another_login_or_is_not_there_is_told_of() {
 }
 
 #[test]
-fn a_parent_that_is_this_proxy_itself_is_a_circle_and_said_to_be_one() {
+fn a_loop_through_the_parent_proxy_is_detected() {
     let port = {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         free.local_addr().unwrap().port()

@@ -55,7 +55,7 @@ fn a_request_beyond_its_bounds_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_form_beyond_what_is_kept_passes_online_and_is_refused_offline() {
+fn an_oversized_form_is_streamed_online_and_refused_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/form", |exchange| {
         let length = exchange.body()?.len();
@@ -83,7 +83,7 @@ fn a_form_beyond_what_is_kept_passes_online_and_is_refused_offline() {
 /// Sending a form may take one second for each 16 bytes. So the daemon stops reading a form that is
 /// sent byte by byte.
 #[test]
-fn a_form_that_comes_too_slowly_is_given_up() {
+fn a_form_sent_too_slowly_times_out() {
     let config = "[options]\nsocket-timeout = \"1s\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
     let mut client = daemon.client();
@@ -109,7 +109,7 @@ fn a_form_that_comes_too_slowly_is_given_up() {
 }
 
 #[test]
-fn an_answer_beyond_its_bounds_is_not_passed_on() {
+fn an_oversized_response_head_is_not_forwarded() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let with = |number: usize, length: usize| {
         let value = "v".repeat(length);
@@ -129,7 +129,7 @@ fn an_answer_beyond_its_bounds_is_not_passed_on() {
 }
 
 #[test]
-fn so_many_ranges_count_as_none() {
+fn a_request_for_too_many_ranges_gets_the_whole_body() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/r", Answer::html("0123456789").field("Cache-Control", "max-age=1000"));
     let ranges = |number: usize| {

@@ -75,7 +75,7 @@ impl Drop for Server {
 
 #[test]
 #[ignore = "needs node and http-cache-tests"]
-fn every_test_of_caches_passes_but_for_those_with_a_reason() {
+fn the_cache_tests_pass_except_for_the_listed_ones() {
     let node = program(&["node", "nodejs"]);
     let package = package();
     let _alone = heavy();

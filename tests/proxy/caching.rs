@@ -89,7 +89,7 @@ fn control(value: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn what_is_fresh_is_served_without_asking_and_what_is_not_is_asked_for() {
+fn fresh_responses_are_served_and_stale_ones_revalidated() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let etag =
         |value: &str| vec![("Cache-Control", value.to_owned()), ("ETag", "\"a\"".to_owned())];
@@ -151,7 +151,7 @@ fn what_is_fresh_is_served_without_asking_and_what_is_not_is_asked_for() {
 }
 
 #[test]
-fn a_shared_cache_has_lifetimes_of_its_own() {
+fn a_shared_cache_uses_its_own_lifetimes() {
     let (daemon, origin) =
         (Daemon::configured("[caching]\nshared = true\nheuristics = \"0%\""), Origin::start());
     each(
@@ -173,7 +173,7 @@ fn a_shared_cache_has_lifetimes_of_its_own() {
 }
 
 #[test]
-fn a_fresh_page_has_its_age_and_answers_head_and_conditions() {
+fn a_fresh_page_has_its_age_and_serves_head_and_conditions() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let fields = [("Cache-Control", "max-age=3600, no-cache=\"x-once\""), ("ETag", "\"a\"")];
     let fields = fields.map(|(name, value)| (name, value.to_owned()));
@@ -202,7 +202,7 @@ fn a_fresh_page_has_its_age_and_answers_head_and_conditions() {
 }
 
 #[test]
-fn a_head_for_what_is_stale_is_sent_on() {
+fn a_head_request_for_a_stale_copy_is_forwarded() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     counted(&origin, "/stale", |number| page(number, &[]));
     let url = origin.url("/stale");
@@ -216,7 +216,7 @@ fn a_head_for_what_is_stale_is_sent_on() {
 }
 
 #[test]
-fn any_status_with_a_lifetime_is_used_again_and_trouble_is_nothing_to_read_offline() {
+fn any_status_with_a_lifetime_is_reused_and_errors_are_not_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for code in [203, 204, 299, 302, 307, 400, 404, 410, 499, 500, 503, 599] {
         let path = format!("/code/{code}");
@@ -245,7 +245,7 @@ fn any_status_with_a_lifetime_is_used_again_and_trouble_is_nothing_to_read_offli
 }
 
 #[test]
-fn what_is_stale_for_a_while_is_served_and_asked_for_behind_the_clients_back() {
+fn stale_while_revalidate_serves_and_revalidates_in_background() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let gate = Gate::new();
     let (held, asked) = (Arc::clone(&gate), AtomicUsize::new(0));
@@ -276,7 +276,7 @@ fn what_is_stale_for_a_while_is_served_and_asked_for_behind_the_clients_back() {
 }
 
 #[test]
-fn a_kept_page_stands_in_for_an_error_where_it_or_the_request_says_so() {
+fn stale_if_error_of_the_response_or_request_is_honoured() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let failing = |path: &str, value: &'static str| {
         counted(&origin, path, move |number| match number {
@@ -308,7 +308,7 @@ fn a_kept_page_stands_in_for_an_error_where_it_or_the_request_says_so() {
 }
 
 #[test]
-fn an_origin_that_is_away_costs_no_page_unless_the_page_says_so() {
+fn a_stale_page_is_served_for_an_unreachable_origin_if_allowed() {
     let text = "[[caching.for]]\nurl = \"*://*/served/*\"\nserve-unreachable = true";
     let (daemon, mut origin) = (Daemon::configured(text), Origin::start());
     let rows = [
@@ -346,7 +346,7 @@ fn an_origin_that_is_away_costs_no_page_unless_the_page_says_so() {
 }
 
 #[test]
-fn only_if_cached_gets_what_is_fresh() {
+fn only_if_cached_is_answered_from_fresh_copies() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     counted(&origin, "/fresh", |number| page(number, &control("max-age=60")));
     counted(&origin, "/stale", |number| page(number, &control("max-age=0")));
@@ -368,7 +368,7 @@ fn only_if_cached_gets_what_is_fresh() {
 }
 
 #[test]
-fn what_must_not_be_stored_is_kept_for_offline_or_not_as_the_option_says() {
+fn no_store_responses_are_stored_for_offline_as_configured() {
     let text = "[[caching.for]]\nurl = \"*://*/respect/*\"\nno-store = \"respect\"";
     let (daemon, origin) = (Daemon::configured(text), Origin::start());
     for path in ["/respect/a", "/keep/a"] {
@@ -398,7 +398,7 @@ fn what_must_not_be_stored_is_kept_for_offline_or_not_as_the_option_says() {
 }
 
 #[test]
-fn the_options_of_old_overrule_the_standard_and_are_named() {
+fn former_options_override_the_standard_and_are_reported() {
     let text = "
         [[online-options.for]]
         url = \"*://*/never/*\"
@@ -473,7 +473,7 @@ fn the_options_of_old_overrule_the_standard_and_are_named() {
 }
 
 #[test]
-fn a_page_stays_when_its_origin_now_leads_elsewhere_if_so_configured() {
+fn a_redirect_does_not_replace_a_stored_page_if_so_configured() {
     let text = "[[online-options.for]]\nurl = \"*://*/stays/*\"\nkeep-cache-if-not-found = true";
     let (daemon, origin) = (Daemon::configured(text), Origin::start());
     for path in ["/stays/a", "/goes/a"] {

@@ -65,7 +65,7 @@ fn answer(coding: &str, body: Vec<u8>) -> Answer {
 }
 
 #[test]
-fn one_kept_copy_does_for_everyone() {
+fn one_stored_copy_serves_every_accepted_coding() {
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
     let all = coded(&page);
     for (number, (coding, sent)) in all.iter().enumerate() {
@@ -120,7 +120,7 @@ fn one_kept_copy_does_for_everyone() {
 }
 
 #[test]
-fn conditions_and_heads_fit_what_the_client_gets() {
+fn conditional_and_head_responses_match_the_served_coding() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let sent = answer("br", br(b"a page"));
     origin.say("/", sent.field("ETag", "\"1\"").field("Content-Digest", "sha-256=:AA==:"));
@@ -154,7 +154,7 @@ fn conditions_and_heads_fit_what_the_client_gets() {
 }
 
 #[test]
-fn a_download_is_joined_whatever_is_taken() {
+fn a_download_is_joined_with_any_accepted_coding() {
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
     let (gate, sent) = (Gate::new(), zstd(&page));
     let (shut, body) = (Arc::clone(&gate), sent.clone());
@@ -188,7 +188,7 @@ fn a_download_is_joined_whatever_is_taken() {
 }
 
 #[test]
-fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
+fn a_no_transform_response_is_fetched_in_an_accepted_coding() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let negotiated = |status: u16, control: &'static str| {
         move |exchange: &mut crate::harness::origin::Exchange<'_>| {
@@ -221,7 +221,7 @@ fn what_may_not_be_changed_is_asked_for_as_it_is_taken() {
 }
 
 #[test]
-fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
+fn an_unrequested_coding_is_forwarded_and_stored_unchanged() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for (path, coding, more) in [
         ("/unknown", "ABCDEF", ""),
@@ -257,7 +257,7 @@ fn a_coding_that_nobody_asked_for_arrives_as_it_came_and_is_kept() {
 }
 
 #[test]
-fn ranges_and_forms_go_out_with_what_the_client_takes() {
+fn ranges_and_forms_are_sent_with_the_accept_encoding_of_the_client() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");
     daemon.client().get_with(&url, "Range: bytes=0-1\r\nAccept-Encoding: identity\r\n");
@@ -274,7 +274,7 @@ fn ranges_and_forms_go_out_with_what_the_client_takes() {
 }
 
 #[test]
-fn a_compressed_file_arrives_as_it_is() {
+fn a_compressed_file_is_served_unchanged() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let file = site::gzip(b"an archive");
     for (path, kind) in [("/a.tgz", "application/x-tar"), ("/latest", "application/x-gzip")] {
@@ -288,7 +288,7 @@ fn a_compressed_file_arrives_as_it_is() {
 }
 
 #[test]
-fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
+fn queued_requests_ask_for_codings_and_every_client_can_read_them() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in ["/queued", "/wanted"] {
         origin.say(path, answer("zstd", zstd(path.as_bytes())));
@@ -310,7 +310,7 @@ fn the_queue_asks_for_codings_and_what_it_brings_is_read_by_all() {
 }
 
 #[test]
-fn what_is_cut_or_damaged_never_looks_whole() {
+fn a_truncated_or_damaged_body_never_looks_complete() {
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
     let mut urls = Vec::new();
     for (number, (coding, sent)) in coded(&page).into_iter().enumerate() {
@@ -357,7 +357,7 @@ fn what_is_cut_or_damaged_never_looks_whole() {
 
 /// A client that accepts gzip got a damaged body. It was stored as received.
 #[test]
-fn a_damaged_body_that_has_to_be_decoded_is_fetched_again_online() {
+fn a_damaged_body_that_needs_decoding_is_fetched_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let mut damaged = site::gzip(b"<p>page");
     let sum = damaged.len() - 8;
@@ -415,7 +415,7 @@ fn many(piece: &[u8], count: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
+fn a_compression_bomb_is_refused_without_filling_memory() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let bombs = [("gzip", many(&vec![0; 1 << 20], 1 << 10)), ("zstd", zstd(&vec![0; 200 << 20]))];
@@ -446,7 +446,7 @@ fn a_bomb_takes_no_memory_and_is_told_before_its_answer_begins() {
 }
 
 #[test]
-fn what_nobody_reads_is_not_decoded() {
+fn an_unread_body_is_not_decoded() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/log");
@@ -467,7 +467,7 @@ fn what_nobody_reads_is_not_decoded() {
 
 #[test]
 #[ignore = "needs curl"]
-fn curl_reads_it_with_and_without_codings() {
+fn curl_reads_responses_with_and_without_codings() {
     let curl = program(&["curl"]);
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), noise(3, 100_000));
     for (number, (coding, sent)) in coded(&page).into_iter().enumerate() {
@@ -492,7 +492,7 @@ fn curl_reads_it_with_and_without_codings() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn chromium_shows_a_page_offline_whose_parts_are_all_coded() {
+fn chromium_shows_a_page_with_coded_sub_resources_offline() {
     let program = browser();
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let html =

@@ -43,7 +43,7 @@ fn quoted(command: &Command) -> String {
 
 #[test]
 #[ignore = "needs ../shared/conformance"]
-fn every_hostile_request_and_faulty_origin_is_borne_but_for_those_with_a_reason() {
+fn hostile_requests_and_faulty_origins_are_handled_as_listed() {
     let script = script("h1_robustness.py");
     let _alone = heavy();
     let daemon = Daemon::configured(CONFIG);

@@ -30,7 +30,7 @@ fn an_origin_that_closes_idle_connections_is_not_noticed() {
 }
 
 #[test]
-fn connect_makes_a_tunnel() {
+fn connect_opens_a_tunnel() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let mut client = daemon.client();
     client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));
@@ -75,7 +75,7 @@ fn a_tunnel_passes_each_half_close() {
 
 #[test]
 #[ignore = "slow"]
-fn connect_goes_only_to_the_ports_that_are_allowed() {
+fn connect_is_limited_to_allowed_ports() {
     let daemon = Daemon::configured("[tunnel]\nports = [\"443\", \"40000-40010\"]\n");
     let origin = Origin::start();
     for target in ["127.0.0.1:25", "127.0.0.1:80", "127.0.0.1:39999", "127.0.0.1:40011"] {
@@ -98,7 +98,7 @@ fn connect_goes_only_to_the_ports_that_are_allowed() {
 
 #[test]
 #[ignore = "slow"]
-fn connect_goes_to_a_port_of_another_protocol_only_if_it_is_named() {
+fn connect_needs_an_explicit_rule_for_ports_of_other_protocols() {
     let chat = "CONNECT 127.0.0.1:6667 HTTP/1.1\r\nHost: 127.0.0.1:6667\r\n\r\n";
     for (config, is_open) in [
         ("", false),
@@ -114,7 +114,7 @@ fn connect_goes_to_a_port_of_another_protocol_only_if_it_is_named() {
 }
 
 #[test]
-fn an_upgrade_passes_and_both_sides_speak_freely() {
+fn an_upgrade_is_forwarded_in_both_directions() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/chat", |exchange| {
         assert_eq!(exchange.seen.fields.get("Upgrade"), Some("websocket"));
@@ -150,7 +150,7 @@ fn an_upgrade_passes_and_both_sides_speak_freely() {
 }
 
 #[test]
-fn an_upgrade_that_the_origin_refuses_is_an_answer() {
+fn a_refused_upgrade_is_an_ordinary_response() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/chat", Answer::html("no").with_status(426));
     let fields = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
@@ -159,7 +159,7 @@ fn an_upgrade_that_the_origin_refuses_is_an_answer() {
 }
 
 #[test]
-fn offline_nothing_is_dialled() {
+fn no_connection_is_opened_offline() {
     let passing = Daemon::configured("[https]\nintercept = false\n");
     let (daemon, origin) = (passing, Origin::start());
     daemon.ok(&["offline"]);
@@ -190,7 +190,7 @@ fn offline_nothing_is_dialled() {
 }
 
 #[test]
-fn going_offline_lets_a_download_end_and_starts_no_other() {
+fn going_offline_completes_downloads_and_starts_none() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let mut client = daemon.client();
     assert_eq!(client.get(&origin.url("/page/0.html")).whole().status, 200);
@@ -203,7 +203,7 @@ fn going_offline_lets_a_download_end_and_starts_no_other() {
 }
 
 #[test]
-fn autodial_serves_what_is_kept_and_fetches_the_rest() {
+fn autodial_serves_stored_pages_and_fetches_the_others() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     origin.say("/kept", Answer::html("kept").field("Cache-Control", "no-cache"));
     daemon.get(&origin.url("/kept"));
@@ -220,7 +220,7 @@ fn autodial_serves_what_is_kept_and_fetches_the_rest() {
 }
 
 #[test]
-fn a_connection_is_kept_for_the_next_request_and_closed_when_asked() {
+fn a_connection_is_reused_and_closed_on_request() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let mut client = daemon.client();
     for number in 0..5 {
@@ -232,7 +232,7 @@ fn a_connection_is_kept_for_the_next_request_and_closed_when_asked() {
 }
 
 #[test]
-fn a_connection_that_says_nothing_is_closed_after_a_while() {
+fn an_idle_connection_is_closed() {
     let daemon = Daemon::configured("[options]\nidle-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
     let origin = Origin::start();
     let mut quiet = daemon.client();
@@ -249,7 +249,7 @@ fn a_connection_that_says_nothing_is_closed_after_a_while() {
 }
 
 #[test]
-fn an_origin_that_closes_at_once_is_to_blame_itself() {
+fn an_origin_that_closes_at_once_gets_a_502() {
     let daemon = Daemon::start();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let there = listener.local_addr().unwrap();
@@ -260,7 +260,7 @@ fn an_origin_that_closes_at_once_is_to_blame_itself() {
 }
 
 #[test]
-fn an_answer_that_is_passed_on_leaves_its_connection_for_the_next() {
+fn a_forwarded_response_returns_its_connection_to_the_pool() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/thing", |exchange| {
         exchange.body()?;
@@ -295,7 +295,7 @@ fn half_there(daemon: &Daemon, origin: &Origin) -> (Arc<Gate>, Client) {
 }
 
 #[test]
-fn offline_a_connection_given_back_is_not_used_and_not_kept() {
+fn a_returned_connection_is_closed_offline() {
     let (daemon, origin) =
         (Daemon::configured("[options]\nconnections-per-host = 1\n"), Origin::start());
     let (gate, _first) = half_there(&daemon, &origin);
@@ -311,7 +311,7 @@ fn offline_a_connection_given_back_is_not_used_and_not_kept() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
+fn a_stop_does_not_wait_for_an_unused_connection() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let (gate, client) = half_there(&daemon, &origin);
     daemon.signal("TERM");
@@ -357,7 +357,7 @@ fn a_client_that_ended_its_half_waits_for_a_slow_origin() {
 }
 
 #[test]
-fn a_client_that_ends_its_half_after_its_request_gets_its_answer() {
+fn a_client_that_half_closes_gets_its_response() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     let held = Arc::clone(&gate);
     origin.on("/slow", move |exchange| {

@@ -21,7 +21,7 @@ fn serve(place: &Daemon) -> Ran {
 }
 
 #[test]
-fn a_spool_that_cannot_be_made_is_said() {
+fn a_spool_that_cannot_be_created_is_reported() {
     let place = Daemon::prepare(None);
     let file = place.home().join("a-file");
     std::fs::write(&file, "not a directory").unwrap();
@@ -32,7 +32,7 @@ fn a_spool_that_cannot_be_made_is_said() {
 }
 
 #[test]
-fn a_directory_with_somebodys_files_is_not_taken_for_a_spool_to_empty() {
+fn a_directory_with_other_files_is_not_emptied() {
     let place = Daemon::prepare(None);
     std::fs::create_dir_all(place.spool().join("http")).unwrap();
     let precious = place.spool().join("precious.txt");
@@ -44,7 +44,7 @@ fn a_directory_with_somebodys_files_is_not_taken_for_a_spool_to_empty() {
 }
 
 #[test]
-fn a_taken_port_is_said() {
+fn a_port_in_use_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let addr = taken.local_addr().unwrap().to_string();
     let place = Daemon::prepare(None);
@@ -52,7 +52,7 @@ fn a_taken_port_is_said() {
 }
 
 #[test]
-fn a_second_daemon_on_the_spool_is_refused_and_the_first_goes_on() {
+fn a_second_daemon_on_the_spool_is_refused() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.get(&origin.url("/page/1.html"));
     let pid = daemon.status()["pid"].to_string();
@@ -79,7 +79,7 @@ fn a_malformed_line_is_shown_with_its_place() {
 }
 
 #[test]
-fn all_faults_of_a_file_are_told_at_once() {
+fn all_faults_of_a_file_are_reported_at_once() {
     let place =
         Daemon::prepare(Some("[options]\nidle-timeout = 1\n[fetch-options]\nat-once = -1\n"));
     let ran = serve(&place);
@@ -91,7 +91,7 @@ fn all_faults_of_a_file_are_told_at_once() {
 }
 
 #[test]
-fn a_configuration_that_is_not_there_is_said() {
+fn a_missing_configuration_is_reported() {
     let place = Daemon::prepare(None);
     let mut command = place.bare_command();
     command.args(["--config", "missing.conf", "serve", "--listen", "127.0.0.1:0"]);
@@ -110,7 +110,7 @@ fn an_unknown_host_gets_a_page_that_names_it() {
 }
 
 #[test]
-fn a_refused_connection_gets_a_page_and_the_kept_pages_stay() {
+fn a_refused_connection_gets_a_message_and_stored_pages_stay() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     origin.say("/kept", Answer::html("kept").field("Cache-Control", "no-cache"));
     let kept = origin.url("/kept");
@@ -133,7 +133,7 @@ fn a_refused_connection_gets_a_page_and_the_kept_pages_stay() {
 }
 
 #[test]
-fn an_origin_that_never_answers_gets_a_page_after_the_timeout() {
+fn a_silent_origin_gets_a_message_page_after_the_timeout() {
     let config =
         "[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\nconnect-timeout = \"1s\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
@@ -151,7 +151,7 @@ fn an_origin_that_never_answers_gets_a_page_after_the_timeout() {
 
 #[test]
 #[ignore = "slow"]
-fn bytes_that_are_no_request_end_the_connection_and_nothing_else() {
+fn invalid_bytes_close_only_their_connection() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let long = format!("GET {} HTTP/1.1\r\n", origin.url(&"x".repeat(2_000_000)));
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X-A: b\r\n".repeat(100_000));
@@ -177,7 +177,7 @@ fn bytes_that_are_no_request_end_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn a_damaged_entry_is_never_served_and_is_fetched_again() {
+fn a_damaged_entry_is_not_served_and_fetched_again() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let paths = ["/page/1.html", "/page/2.html", "/image/40.png", "/page/3.html"];
     let mut files = Vec::new();

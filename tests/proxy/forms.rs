@@ -22,7 +22,7 @@ fn post(daemon: &Daemon, url: &str, fields: &str) -> Response {
 }
 
 #[test]
-fn the_answer_to_a_form_answers_get_where_it_says_so() {
+fn a_form_response_serves_get_if_it_allows_it() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/form", |exchange| {
         exchange.body()?;
@@ -61,7 +61,7 @@ fn the_conditions_of_a_form_are_for_its_origin() {
 }
 
 #[test]
-fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
+fn a_form_error_is_not_hidden_by_an_older_form_response() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     counted(&origin, "/buy", |number| match number {
         1 => page(1, &[("Cache-Control", "max-age=0, stale-if-error=600".to_owned())]),
@@ -77,7 +77,7 @@ fn an_error_for_a_form_is_not_hidden_by_the_answer_to_an_older_one() {
 /// RFC 9111 §4.4: the response to a GET is outdated if the GET was sent before a form and the
 /// response arrives after the response to the form.
 #[test]
-fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
+fn a_download_outdated_by_a_form_is_not_shared() {
     for is_asked_between in [true, false] {
         let (daemon, origin) = (Daemon::start(), Origin::start());
         let gate = Gate::new();
@@ -118,7 +118,7 @@ fn what_is_under_way_while_a_form_is_answered_is_given_to_nobody_after_that() {
 /// A program that sends queries by POST, such as GraphQL or JSON-RPC, gets offline the response
 /// that it got online.
 #[test]
-fn a_program_that_sends_the_same_body_again_gets_the_stored_response_offline() {
+fn a_repeated_body_of_a_program_gets_the_stored_response_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form = echo(&origin);
     let json = "Content-Type: application/json\r\nAccept: */*\r\n";
@@ -173,7 +173,7 @@ fn a_small_body_without_a_declared_length_is_stored_like_any_other() {
 
 /// A body that is too large or arrives too slowly to be stored is streamed, from its first byte on.
 #[test]
-fn a_body_that_is_not_stored_reaches_its_origin_as_it_comes() {
+fn an_unstored_request_body_is_streamed_to_the_origin() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (start, whole) = (Gate::new(), "x".repeat(300_000));
     let (seen, expected) = (Arc::clone(&start), whole.len() + 5);
@@ -212,7 +212,7 @@ fn echo(origin: &Origin) -> String {
 
 /// The stored response to a form has a URL that its origin does not know.
 #[test]
-fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for() {
+fn a_stored_form_response_is_served_in_every_mode_and_never_fetched() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form = echo(&origin);
     let stored = answer_url(&form);
@@ -241,7 +241,7 @@ fn the_stored_answer_to_a_form_answers_whatever_the_mode_and_is_never_asked_for(
 /// A person who reloads gets a page that offers to send the form again. The stored response stays
 /// until a new one arrives.
 #[test]
-fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
+fn a_reload_of_a_form_response_offers_to_send_the_form_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form_url = echo(&origin);
     let stored = answer_url(&form_url);
@@ -278,7 +278,7 @@ fn a_reload_of_the_answer_to_a_form_offers_to_send_the_form_again() {
 }
 
 #[test]
-fn a_reload_says_that_a_form_with_unknown_contents_cannot_be_sent_again() {
+fn a_reload_reports_that_an_unknown_form_cannot_be_sent_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/form");
     origin.on("/form", |exchange| {
@@ -306,7 +306,7 @@ fn a_reload_says_that_a_form_with_unknown_contents_cannot_be_sent_again() {
 }
 
 #[test]
-fn nothing_fetches_the_answer_to_a_form_anew() {
+fn a_form_response_cannot_be_refreshed() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form = echo(&origin);
     let stored = answer_url(&form);
@@ -328,7 +328,7 @@ fn nothing_fetches_the_answer_to_a_form_anew() {
 }
 
 #[test]
-fn a_page_that_names_the_answer_to_a_form_does_not_have_it_fetched() {
+fn a_link_to_a_form_response_is_not_fetched() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let stored = answer_url(&echo(&origin));
     let page = format!("<img src=\"{stored}\"><a href=\"{stored}\">answer</a>");

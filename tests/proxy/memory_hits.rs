@@ -49,7 +49,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn a_file_that_somebody_removes_or_replaces_is_noticed() {
+fn a_removed_or_replaced_file_is_noticed() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
     let mut client = daemon.client();
@@ -81,7 +81,7 @@ fn a_file_that_somebody_removes_or_replaces_is_noticed() {
 
 #[test]
 #[ignore = "slow"]
-fn what_the_daemon_changes_itself_counts_with_the_next_request() {
+fn changes_by_the_daemon_apply_to_the_next_request() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
     let (mut client, mut other) = (daemon.client(), daemon.client());
@@ -132,7 +132,7 @@ fn a_change_of_mode_or_configuration_counts_with_the_next_request() {
 }
 
 #[test]
-fn nobody_gets_what_is_held_for_another() {
+fn personal_responses_in_memory_are_not_shared() {
     let daemon = owners::daemon();
     let origin = Origin::start();
     origin.on("/page", |request| {
@@ -156,7 +156,7 @@ fn nobody_gets_what_is_held_for_another() {
 }
 
 #[test]
-fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
+fn responses_from_memory_keep_their_order_on_a_connection() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
     origin.on("/other", |request| request.answer(&Answer::html("other")));
@@ -197,7 +197,7 @@ fn answers_from_memory_and_others_keep_their_order_on_one_connection() {
 }
 
 #[test]
-fn the_same_bytes_through_another_door_are_another_request() {
+fn the_same_bytes_on_another_port_are_another_request() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
     daemon.get(&url).whole();
@@ -218,7 +218,7 @@ fn the_same_bytes_through_another_door_are_another_request() {
 
 /// A large body is not verified again for each response while its file is unchanged.
 #[test]
-fn a_large_page_that_is_damaged_after_it_was_checked_is_noticed() {
+fn damage_to_a_verified_large_page_is_noticed() {
     let daemon = Daemon::start();
     let origin = Origin::start();
     let body = vec![b'x'; 300 * 1024];

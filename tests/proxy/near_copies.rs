@@ -8,7 +8,7 @@ use crate::harness::{Answer, Daemon, Origin};
 const PART: &str = "Sec-Fetch-Dest: script\r\n";
 
 #[test]
-fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
+fn tracking_parameters_and_cache_busters_are_ignored_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/p", Answer::html("the page"));
     origin.say("/p?id=1", Answer::html("page one"));
@@ -53,7 +53,7 @@ fn marks_of_campaigns_and_cache_busters_do_not_matter_offline() {
 }
 
 #[test]
-fn a_page_that_was_kept_with_marks_is_found_without_them() {
+fn a_page_stored_with_tracking_parameters_is_found_without_them() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let marked = ["/p?utm_source=a", "/p?id=1&gclid=x", "/gone?utm_source=a"];
     origin.say(marked[0], Answer::html("the page"));
@@ -109,7 +109,7 @@ fn rules_add_names_and_switch_it_off() {
 }
 
 #[test]
-fn the_page_of_a_directory_is_served_for_its_index_if_it_says_so() {
+fn a_directory_page_is_served_for_its_index_file() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let page = |text: &str| Answer::html(format!("<!DOCTYPE html><title>T</title>{text}"));
     let link = |path: &str| page(&format!("<link rel=canonical href={path}>"));
@@ -142,7 +142,7 @@ fn the_page_of_a_directory_is_served_for_its_index_if_it_says_so() {
 }
 
 #[test]
-fn http_stands_in_for_https_for_people_and_kept_apart() {
+fn an_http_page_is_served_for_https_in_a_sandbox() {
     let parent = Origin::start();
     let config = format!("[proxy]\nproxy = \"{}\"\n", parent.addr);
     let daemon = Daemon::configured(&config);

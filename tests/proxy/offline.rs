@@ -89,7 +89,7 @@ fn two_hundred_pages_read_online_are_the_same_offline() {
 }
 
 #[test]
-fn a_kept_page_answers_head_without_a_body() {
+fn a_stored_page_serves_head_without_a_body() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/5.html");
     let page = daemon.get(&url);
@@ -106,7 +106,7 @@ fn a_kept_page_answers_head_without_a_body() {
 }
 
 #[test]
-fn a_browser_that_has_the_page_is_told_so_offline() {
+fn a_conditional_request_gets_304_offline() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/tagged/3.txt");
     daemon.get(&url);
@@ -134,7 +134,7 @@ fn a_browser_that_has_the_page_is_told_so_offline() {
 }
 
 #[test]
-fn what_is_kept_is_served_offline_whatever_its_age() {
+fn stored_pages_of_any_age_are_served_offline() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let old = Answer::html("old")
         .field("Cache-Control", "max-age=0, must-revalidate")
@@ -168,7 +168,7 @@ fn one_resource_has_one_entry_however_it_is_spelled() {
 }
 
 #[test]
-fn answers_for_other_credentials_are_not_mixed() {
+fn responses_for_other_credentials_are_not_mixed() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     origin.on("/mine", |exchange| {
         let who = exchange.seen.fields.get("Authorization").unwrap_or("nobody").to_owned();

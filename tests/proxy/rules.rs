@@ -6,7 +6,7 @@ use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, form
 const AS_IMAGE: &str = "Accept: image/*\r\nSec-Fetch-Dest: image\r\n";
 
 #[test]
-fn what_is_blocked_is_never_got_and_not_shown() {
+fn blocked_urls_are_not_fetched_and_not_served() {
     let origin = Origin::start();
     origin.on("/ads/page", |request| request.answer(&Answer::html("an advertisement")));
     let mut daemon = Daemon::configured("");
@@ -34,7 +34,7 @@ fn what_is_blocked_is_never_got_and_not_shown() {
 }
 
 #[test]
-fn a_replacement_is_shown_and_a_redirect_to_what_is_blocked_is_not_there() {
+fn a_replacement_is_served_and_a_redirect_to_a_blocked_url_is_not() {
     let origin = Origin::start();
     origin.on("/go", |request| request.answer(&Answer::redirect(302, "/ads/page")));
     let text = format!(
@@ -56,7 +56,7 @@ fn a_replacement_is_shown_and_a_redirect_to_what_is_blocked_is_not_there() {
 
 #[cfg(feature = "easylist")]
 #[test]
-fn rules_for_browsers_know_who_asks_and_what_for() {
+fn rules_match_the_page_and_the_type_of_a_request() {
     let (from, to) = (Origin::start_at("127.0.0.2"), Origin::start_at("127.0.0.3"));
     let mut daemon = Daemon::prepare(Some(
         "[dont-get]\nurls = [{ easylist = \"ads.txt\" }]\n[https]\nintercept = false",
@@ -136,7 +136,7 @@ fn an_alias_sends_browsers_on_and_the_queue_follows() {
 }
 
 #[test]
-fn what_is_never_kept_passes_through_and_is_not_queued() {
+fn unstored_urls_are_forwarded_and_not_queued() {
     let origin = Origin::start();
     origin.on("/news", |request| request.answer(&Answer::html("news")));
     let daemon = Daemon::configured(&format!("[dont-cache]\nurls = [\"*://{}/*\"]", origin.addr));
@@ -153,7 +153,7 @@ fn what_is_never_kept_passes_through_and_is_not_queued() {
 }
 
 #[test]
-fn machines_nearby_are_reached_offline_and_no_others() {
+fn local_hosts_are_reached_offline_and_no_others() {
     let (near, far) = (Origin::start_at("127.0.0.2"), Origin::start_at("127.0.0.3"));
     near.on("/status", |request| request.answer(&Answer::html("ready")));
     let daemon =
@@ -181,7 +181,7 @@ fn machines_nearby_are_reached_offline_and_no_others() {
 }
 
 #[test]
-fn a_page_is_queued_once_a_person_says_so() {
+fn a_page_is_queued_after_confirmation() {
     let origin = Origin::start();
     origin.on("/page", |request| request.answer(&Answer::html("at last")));
     let daemon = Daemon::configured(&format!(
@@ -210,7 +210,7 @@ fn a_page_is_queued_once_a_person_says_so() {
 }
 
 #[test]
-fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
+fn fields_are_removed_both_ways_and_the_stored_copy_is_unchanged() {
     let origin = Origin::start();
     origin.on("/page", |request| {
         request.answer(&Answer::html("fine").field("Set-Cookie", "a=b").field("X-Made-By", "me"))
@@ -250,7 +250,7 @@ fn fields_are_censored_both_ways_and_what_is_kept_stays_as_it_came() {
 }
 
 #[test]
-fn what_is_left_to_browsers_is_got_for_no_page_and_no_redirect() {
+fn excluded_sub_resources_are_fetched_for_no_page_or_redirect() {
     let origin = Origin::start();
     origin.say("/go", Answer::redirect(302, "/left/page"));
     origin.say("/left/page", Answer::html("for browsers"));
@@ -278,7 +278,7 @@ fn what_is_left_to_browsers_is_got_for_no_page_and_no_redirect() {
 }
 
 #[test]
-fn a_cookie_has_a_kept_page_asked_for_again() {
+fn a_cookie_revalidates_a_stored_page_as_configured() {
     for (option, again) in [("", 0), ("[online-options]\ncookies-force-refresh = true", 1)] {
         let (daemon, origin) = (Daemon::configured(option), Origin::start());
         let url = origin.url("/page/1.html");

@@ -64,7 +64,7 @@ fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
 }
 
 #[test]
-fn no_spelling_answers_for_another() {
+fn each_spelling_has_its_own_entry() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {
         echo(&origin, path);
@@ -93,7 +93,7 @@ fn no_spelling_answers_for_another() {
 }
 
 #[test]
-fn offline_another_spelling_is_better_than_none() {
+fn another_spelling_is_served_offline_if_none_matches() {
     for [one, other] in PAIRS {
         for [stored, asked] in [[one, other], [other, one]] {
             let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -174,7 +174,7 @@ fn a_redirect_to_another_spelling_is_followed() {
 }
 
 #[test]
-fn a_redirect_does_not_answer_for_the_spelling_that_it_leads_to() {
+fn a_redirect_is_not_served_for_its_target_spelling() {
     let daemon = Daemon::start();
     for [one, other] in &PAIRS[..3] {
         for [from, to] in [[one, other], [other, one]] {
@@ -194,7 +194,7 @@ fn a_redirect_does_not_answer_for_the_spelling_that_it_leads_to() {
 }
 
 #[test]
-fn redirects_among_spellings_come_to_an_end() {
+fn redirects_among_spellings_end() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let [one, other] = PAIRS[0];
     origin.say(one, Answer::redirect(302, other));
@@ -275,7 +275,7 @@ fn a_command_shows_the_monitored_spelling() {
 }
 
 #[test]
-fn a_spelling_that_fails_does_not_hold_up_another() {
+fn a_failing_spelling_does_not_block_another() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for [refused, good] in PAIRS {
         origin.on(refused, |exchange| exchange.answer(&Answer::html("no").with_status(401)));
@@ -310,7 +310,7 @@ fn one_command_fetches_all_spellings() {
 }
 
 #[test]
-fn a_page_is_not_stored_yet_if_only_another_spelling_is() {
+fn a_page_is_fetched_if_only_another_spelling_is_stored() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {
         echo(&origin, path);

@@ -50,7 +50,7 @@ fn told(origin: &Origin, path: &str, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_part_of_a_page_is_not_served_as_the_page() {
+fn a_partial_response_is_not_served_as_the_page() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/page", |exchange| {
         let body = exchange.seen.fields.get("RSC").map_or("page", |_| "part");
@@ -65,7 +65,7 @@ fn a_part_of_a_page_is_not_served_as_the_page() {
 }
 
 #[test]
-fn two_languages_are_kept_side_by_side() {
+fn two_language_variants_are_stored() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     two_languages(&origin, "/page");
     let url = origin.url("/page");
@@ -98,7 +98,7 @@ fn two_languages_are_kept_side_by_side() {
 }
 
 #[test]
-fn a_304_may_be_about_another_variant() {
+fn a_304_can_select_another_variant() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     two_languages(&origin, "/page");
     let url = origin.url("/page");
@@ -115,7 +115,7 @@ fn a_304_may_be_about_another_variant() {
 }
 
 #[test]
-fn a_304_about_nothing_of_ours_is_asked_again_without_conditions() {
+fn an_unmatched_304_is_repeated_without_conditions() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let odd = AtomicUsize::new(0);
     origin.on("/odd", move |exchange| {
@@ -140,7 +140,7 @@ fn a_304_about_nothing_of_ours_is_asked_again_without_conditions() {
 }
 
 #[test]
-fn what_a_304_says_is_written_down() {
+fn the_fields_of_a_304_are_stored() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     let asked = AtomicUsize::new(0);
     origin.on("/page", move |exchange| {
@@ -170,7 +170,7 @@ fn what_a_304_says_is_written_down() {
 }
 
 #[test]
-fn what_is_said_to_one_person_is_written_into_nobody_else_s_copy() {
+fn the_fields_of_a_personal_304_do_not_change_shared_copies() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     origin.on("/page", |exchange| {
         let answer = match exchange.seen.fields.get("If-None-Match") {
@@ -199,7 +199,7 @@ fn what_is_said_to_one_person_is_written_into_nobody_else_s_copy() {
 }
 
 #[test]
-fn a_head_tells_that_a_page_has_changed() {
+fn a_head_response_invalidates_a_changed_page() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let tag = Arc::new(Mutex::new("\"a\""));
     let now = Arc::clone(&tag);
@@ -257,7 +257,7 @@ fn pages(origin: &Origin, path: &'static str, location: Option<(&'static str, St
 }
 
 #[test]
-fn a_change_ends_what_is_kept_of_it_and_of_where_it_leads() {
+fn an_unsafe_request_invalidates_its_url_and_location() {
     let (mut daemon, mut origin, other) = (Daemon::start(), Origin::start(), Origin::start());
     pages(&origin, "/location", None);
     pages(&origin, "/content", None);
@@ -303,7 +303,7 @@ fn a_change_ends_what_is_kept_of_it_and_of_where_it_leads() {
 }
 
 #[test]
-fn a_change_that_failed_ends_nothing() {
+fn a_failed_unsafe_request_invalidates_nothing() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/page", |exchange| {
         let is_get = exchange.seen.method == "GET";
@@ -321,7 +321,7 @@ fn a_change_that_failed_ends_nothing() {
 }
 
 #[test]
-fn what_varies_by_more_is_asked_for_each_time_and_read_offline() {
+fn a_vary_star_response_is_revalidated_and_served_offline() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let asked = AtomicUsize::new(0);
     origin.on("/any", move |exchange| {
@@ -341,7 +341,7 @@ fn what_varies_by_more_is_asked_for_each_time_and_read_offline() {
 }
 
 #[test]
-fn a_tag_is_asked_with_unless_the_option_says_not() {
+fn etags_are_sent_unless_disabled() {
     let text = "[[online-options.for]]\nurl = \"*://*/date/*\"\nvalidate-with-etag = false";
     let (daemon, origin) = (Daemon::configured(text), Origin::start());
     for (path, want) in [("/tag/a", true), ("/date/a", false)] {

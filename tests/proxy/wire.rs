@@ -29,7 +29,7 @@ fn the_origin_gets_the_clients_own_spelling() {
 }
 
 #[test]
-fn fields_of_one_connection_do_not_pass() {
+fn hop_by_hop_fields_are_not_forwarded() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let answer = Answer::html("hops")
         .field("Connection", "X-Hop, keep-alive")
@@ -61,7 +61,7 @@ fn fields_of_one_connection_do_not_pass() {
 }
 
 #[test]
-fn via_date_and_age_say_who_and_when() {
+fn via_date_and_age_are_sent() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/dateless", |exchange| {
         exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nVia: 1.0 far\r\n\r\nok")?;
@@ -113,7 +113,7 @@ fn trailers_reach_the_client_online_and_offline() {
 }
 
 #[test]
-fn every_method_passes_with_its_body() {
+fn every_method_is_forwarded_with_its_body() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/method", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -227,7 +227,7 @@ fn pipelined_requests_are_answered_in_their_order() {
 }
 
 #[test]
-fn origin_form_with_a_host_is_a_proxy_request_too() {
+fn an_origin_form_request_with_a_host_is_a_proxy_request() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let mut client = daemon.client();
     client.send(format!("GET /page/3.html HTTP/1.1\r\nHost: {}\r\n\r\n", origin.addr));
@@ -239,7 +239,7 @@ fn origin_form_with_a_host_is_a_proxy_request_too() {
 }
 
 #[test]
-fn http_1_0_clients_get_what_they_can_read() {
+fn http_1_0_clients_get_no_chunked_body() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in ["/page/0.html", "/page/1.html", "/page/2.html"] {
         let mut client = daemon.client();
@@ -309,7 +309,7 @@ fn a_get_with_a_body_reaches_its_origin_with_the_body() {
 }
 
 #[test]
-fn a_form_that_stops_coming_is_given_up() {
+fn a_stalled_form_times_out() {
     let (daemon, origin) =
         (Daemon::configured("[options]\nsocket-timeout = \"1s\"\n"), Origin::start());
     let mut client = daemon.client();
@@ -324,7 +324,7 @@ fn a_form_that_stops_coming_is_given_up() {
 }
 
 #[test]
-fn interim_answers_lose_the_fields_of_one_connection() {
+fn interim_responses_lose_their_hop_by_hop_fields() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nConnection: X-Hop\r\nX-Hop: 1";
     origin.say("/hint", Answer::html("page").after(hint));
@@ -335,7 +335,7 @@ fn interim_answers_lose_the_fields_of_one_connection() {
 }
 
 #[test]
-fn an_origin_that_sends_interim_answers_only_is_given_up() {
+fn an_origin_that_sends_only_interim_responses_times_out() {
     let daemon = Daemon::configured("[options]\nhead-timeout = \"1s\"\n");
     let origin = Origin::start();
     origin.on("/soon", |exchange| {

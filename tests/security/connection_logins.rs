@@ -37,7 +37,7 @@ fn origin(scheme: &'static str, control: &'static str) -> Origin {
 }
 
 #[test]
-fn a_connection_that_is_logged_in_is_not_used_for_others() {
+fn an_authenticated_connection_is_not_shared() {
     for (scheme, control) in
         [("NTLM", "max-age=600"), ("Negotiate", "public, max-age=600"), ("ntlm", "no-store")]
     {
@@ -58,7 +58,7 @@ fn a_connection_that_is_logged_in_is_not_used_for_others() {
 }
 
 #[test]
-fn what_comes_over_such_a_connection_is_for_its_person() {
+fn responses_over_an_authenticated_connection_are_personal() {
     let (daemon, origin) = (daemon(), origin("NTLM", "public, max-age=600"));
     let url = origin.url("/pay");
     let login = "Authorization: NTLM me-ada\r\n";

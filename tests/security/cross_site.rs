@@ -46,7 +46,7 @@ fn ask(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
 }
 
 #[test]
-fn other_sites_open_pages_and_load_public_files_alone() {
+fn other_sites_may_open_pages_and_load_public_files_only() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/stored");
     daemon.get(&url);
@@ -155,7 +155,7 @@ fn windows_show_other_sites_the_same_whether_or_not_a_url_is_stored() {
 }
 
 #[test]
-fn a_login_is_asked_for_with_the_same_fields() {
+fn a_login_request_has_the_same_security_fields() {
     let daemon = Daemon::configured(&control());
     let response = ask(&daemon, "GET", "/metrics", "");
     let policy = response.field("Cross-Origin-Resource-Policy");
@@ -165,7 +165,7 @@ fn a_login_is_asked_for_with_the_same_fields() {
 }
 
 #[test]
-fn the_gateway_keeps_its_pages_and_messages_from_other_sites() {
+fn gateway_pages_and_messages_are_closed_to_other_sites() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (there, cross_site) = (origin.addr, FROM_ANOTHER_SITE[4].0);
     origin.say("/i.png", Answer::new(200, "image/png", "x"));
@@ -189,7 +189,7 @@ fn the_gateway_keeps_its_pages_and_messages_from_other_sites() {
 }
 
 #[test]
-fn responses_of_origins_keep_their_own_policy() {
+fn origin_responses_keep_their_resource_policy() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/open", Answer::html("x").field("Cross-Origin-Resource-Policy", "cross-origin"));
     let (fields, _) = FROM_ANOTHER_SITE[4];
@@ -208,7 +208,7 @@ const SNIFFING: &str = "<title>Sniffing</title><script>const told = {};\
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_browser_tells_other_sites_nothing_and_shows_the_person_all() {
+fn a_browser_hides_our_pages_from_other_sites() {
     let program = browser();
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());

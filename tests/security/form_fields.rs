@@ -20,7 +20,7 @@ fn post(daemon: &Daemon, user: &str, url: &str, fields: &str) -> Response {
 }
 
 #[test]
-fn fields_of_one_sender_do_not_change_what_others_get() {
+fn request_fields_of_one_client_do_not_affect_others() {
     for (fields, is_shared) in [
         (USUAL.to_owned(), true),
         (format!("{USUAL}X-Forwarded-Host: evil.test\r\n"), false),

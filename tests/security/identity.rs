@@ -41,7 +41,7 @@ fn status(daemon: &Daemon, name: &str) -> Vec<String> {
 
 #[test]
 #[ignore = "needs root"]
-fn root_listens_and_somebody_else_serves() {
+fn root_opens_the_ports_and_another_user_serves() {
     need_root();
     let origin = Origin::start();
     let mut daemon = as_nobody();
@@ -91,7 +91,7 @@ fn unusable_run_uid_is_refused_with_advice() {
 
 #[test]
 #[ignore = "needs root"]
-fn only_root_may_become_somebody_else() {
+fn only_root_may_change_the_user() {
     need_root();
     let daemon = as_nobody();
     // The new user may be unable to enter the directory of the program, so the program is copied.
@@ -111,7 +111,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn others_may_read_the_spool_as_far_as_they_are_let() {
+fn the_spool_has_the_configured_permissions() {
     let origin = Origin::start();
     let config = "[startup]\ndir-perm = \"0750\"\nfile-perm = \"0750\"\n";
     let mut daemon = Daemon::prepare(Some(config)).with_setup("umask 077");
@@ -195,7 +195,7 @@ fn heard(socket: &UnixDatagram) -> Vec<String> {
 
 #[test]
 #[ignore = "needs root and unshare"]
-fn the_log_goes_to_the_system_or_to_the_journal_or_nowhere_and_says_so() {
+fn the_log_goes_to_syslog_or_the_journal_or_fails_the_start() {
     need_mount();
     for (to, other) in [("syslog", "journal"), ("journal", "syslog")] {
         let daemon = prepare(&format!("[startup]\nlog-to = \"{to}\"\n"));

@@ -68,7 +68,7 @@ fn connect(client: &mut Client, target: &str, fields: &str) -> Response {
 }
 
 #[test]
-fn without_its_password_a_user_gets_nothing_and_with_it_everything() {
+fn a_user_needs_the_password_for_every_request() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     let url = origin.url("/secret");
     origin.say("/secret", Answer::html("for ada"));
@@ -96,7 +96,7 @@ fn without_its_password_a_user_gets_nothing_and_with_it_everything() {
 }
 
 #[test]
-fn a_login_to_the_proxy_goes_no_further() {
+fn a_proxy_login_is_not_forwarded() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     daemon.client().get_with(&origin.url("/a"), &proxy_login()).whole();
     let post = format!("{}Content-Length: 1\r\n", proxy_login());
@@ -130,7 +130,7 @@ fn a_login_to_the_proxy_goes_no_further() {
 }
 
 #[test]
-fn connect_needs_the_password_and_what_is_inside_does_not() {
+fn connect_needs_the_password_and_requests_inside_do_not() {
     let daemon = Daemon::configured(&users());
     daemon.ok(&["offline"]);
     let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
@@ -152,7 +152,7 @@ fn connect_needs_the_password_and_what_is_inside_does_not() {
 const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
 #[test]
-fn a_new_password_ends_what_was_opened_with_the_old_one() {
+fn a_new_password_closes_connections_of_the_old_one() {
     let daemon = Daemon::configured(&users());
     daemon.ok(&["offline"]);
     let der = daemon::output(daemon.command(&["ca", "export", "--der"]), None, LIMIT).stdout;
@@ -173,7 +173,7 @@ fn a_new_password_ends_what_was_opened_with_the_old_one() {
 }
 
 #[test]
-fn what_is_sent_inside_a_connection_does_not_reach_the_origin() {
+fn a_proxy_login_inside_a_tunnel_is_not_forwarded() {
     let authority = Authority::new();
     let origin = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
     let daemon = authority.daemon(&users());
@@ -213,7 +213,7 @@ fn curl_logs_in_to_the_proxy() {
 }
 
 #[test]
-fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
+fn own_pages_need_a_login_and_browser_setup_files_do_not() {
     let daemon = Daemon::configured(&users());
     for path in ["/proxy.pac", "/wpad.dat", "/ca", "/ca.pem", "/ca.crt", "/style.css"] {
         assert_eq!(page(&daemon, "GET", path, "").status, 200, "{path}");
@@ -235,7 +235,7 @@ fn its_own_pages_are_for_users_and_what_sets_a_browser_up_for_everyone() {
 }
 
 #[test]
-fn the_control_password_keeps_everything_shut_that_changes_something() {
+fn every_change_needs_the_control_password() {
     let (daemon, origin) = (Daemon::configured(&control()), Origin::start());
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/wanted"));
@@ -332,7 +332,7 @@ fn the_button_of_a_message_page_needs_no_control_password() {
 }
 
 #[test]
-fn with_users_too_the_button_is_for_a_user_and_the_queue_for_control() {
+fn users_confirm_requests_and_administrators_change_the_queue() {
     let config = format!("{}{}", control(), users());
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     daemon.ok(&["offline"]);
@@ -375,7 +375,7 @@ fn only_machines_that_are_named_are_served() {
 }
 
 #[test]
-fn a_name_is_looked_up_the_way_that_nobody_can_forge() {
+fn client_names_are_verified_by_forward_lookup() {
     let config = "[allowed-connect-hosts]\nhosts = [\"localhost\", \"no-such-name.invalid\"]\n";
     let daemon = Daemon::configured(config);
     assert_eq!(daemon.page("/").status, 200);
@@ -385,7 +385,7 @@ fn a_name_is_looked_up_the_way_that_nobody_can_forge() {
 }
 
 #[test]
-fn guesses_come_to_an_end_and_the_user_does_not_notice() {
+fn password_guesses_are_limited_without_affecting_the_user() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     origin.say("/g", Answer::html("mine"));
     let url = origin.url("/g");
@@ -412,7 +412,7 @@ fn guesses_come_to_an_end_and_the_user_does_not_notice() {
 
 #[test]
 #[ignore = "slow"]
-fn the_memory_of_a_password_check_is_given_back() {
+fn a_password_check_frees_its_memory() {
     let daemon = Daemon::configured(&users());
     assert_eq!(daemon.client().get("http://guessed.invalid/").whole().status, 407);
     let before = daemon.memory_kib();
@@ -475,7 +475,7 @@ fn a_password_in_the_file_is_refused_with_the_remedy_and_not_shown() {
 }
 
 #[test]
-fn over_tls_and_http_2_the_same_is_asked_for() {
+fn tls_and_http_2_ask_for_the_same_login() {
     let config = format!("{}{}", control(), users());
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
     origin.say("/h2", Answer::html("for ada"));

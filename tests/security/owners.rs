@@ -100,7 +100,7 @@ fn telling(path: &'static str, added: &'static [(&'static str, &'static str)]) -
 }
 
 #[test]
-fn what_is_asked_for_with_a_cookie_or_a_login_is_kept_for_who_asked() {
+fn responses_to_requests_with_credentials_are_personal() {
     for secret in [
         "Cookie: id=1\r\n",
         "Authorization: Bearer x\r\n",
@@ -142,7 +142,7 @@ fn credentials_in_the_url_are_a_login() {
 }
 
 #[test]
-fn an_answer_that_sets_a_cookie_or_is_private_is_for_who_asked() {
+fn private_responses_and_those_with_cookies_are_personal() {
     for added in [
         &[("Set-Cookie", "id=1")][..],
         &[("Cache-Control", "private, max-age=60")],
@@ -158,7 +158,7 @@ fn an_answer_that_sets_a_cookie_or_is_private_is_for_who_asked() {
 }
 
 #[test]
-fn what_is_nobodys_or_marked_public_is_for_all() {
+fn responses_without_credentials_or_marked_public_are_shared() {
     for (added, fields) in [
         (&[][..], ""),
         (&[("Cache-Control", "public")], "Cookie: id=1\r\n"),
@@ -180,7 +180,7 @@ fn what_is_nobodys_or_marked_public_is_for_all() {
 }
 
 #[test]
-fn who_logs_in_does_not_get_what_strangers_are_shown() {
+fn a_request_with_a_login_does_not_get_the_anonymous_response() {
     let (daemon, origin) = (daemon(), telling("/p", &[]));
     let url = origin.url("/p");
     get(&daemon, "ada", &url, "");
@@ -190,7 +190,7 @@ fn who_logs_in_does_not_get_what_strangers_are_shown() {
 }
 
 #[test]
-fn a_newer_answer_for_all_takes_the_place_of_ones_own() {
+fn a_newer_public_response_replaces_a_personal_one() {
     let (daemon, origin) = (daemon(), telling("/p", &[("Set-Cookie", "id=1")]));
     let url = origin.url("/p");
     get(&daemon, "ada", &url, "");
@@ -204,7 +204,7 @@ fn a_newer_answer_for_all_takes_the_place_of_ones_own() {
 }
 
 #[test]
-fn an_error_stands_before_no_good_answer() {
+fn an_error_does_not_hide_a_good_response() {
     for good in [&[][..], &[("Set-Cookie", "id=1")]] {
         let (daemon, origin) = (daemon(), telling("/p", good));
         let url = origin.url("/p");
@@ -289,7 +289,7 @@ fn a_download_that_turns_out_to_be_one_persons_is_not_shared() {
 }
 
 #[test]
-fn a_cookie_that_comes_with_a_304_is_for_one_client() {
+fn a_cookie_of_a_304_is_sent_to_one_client() {
     let (daemon, origin, gate) = (telling_daemon(), Origin::start(), Gate::new());
     let kept = Answer::html("kept").field("ETag", "\"1\"");
     origin.say("/p", kept.clone());
@@ -321,7 +321,7 @@ fn a_cookie_that_comes_with_a_304_is_for_one_client() {
 }
 
 #[test]
-fn what_was_queued_comes_for_who_asked_and_so_does_where_it_leads() {
+fn queued_personal_requests_and_their_redirects_stay_personal() {
     let (daemon, origin) = (daemon(), telling("/p", &[("Set-Cookie", "id=1")]));
     origin.say("/to", Answer::redirect(302, "/p"));
     let url = origin.url("/to");
@@ -342,7 +342,7 @@ fn what_was_queued_comes_for_who_asked_and_so_does_where_it_leads() {
 }
 
 #[test]
-fn what_everyone_may_have_is_fetched_once_for_all_who_queued_it() {
+fn a_public_url_queued_by_several_users_is_fetched_once() {
     let (daemon, origin) = (daemon(), telling("/p", &[]));
     daemon.ok(&["offline"]);
     for user in USERS {
@@ -354,7 +354,7 @@ fn what_everyone_may_have_is_fetched_once_for_all_who_queued_it() {
 }
 
 #[test]
-fn lists_and_pages_show_ones_own_and_the_command_line_everything() {
+fn lists_show_a_users_own_entries_and_commands_show_all() {
     let (daemon, origin) = (daemon(), telling("/p", &[("Set-Cookie", "id=1")]));
     origin.say("/all", Answer::html("for all"));
     get(&daemon, "ada", &origin.url("/p"), "");
@@ -395,7 +395,7 @@ fn lists_and_pages_show_ones_own_and_the_command_line_everything() {
 }
 
 #[test]
-fn what_is_written_into_a_form_is_not_kept_with_its_answer() {
+fn form_contents_are_not_stored_with_the_response() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/form", Answer::html("thank you"));
     let body = "password=hunter2";
@@ -412,7 +412,7 @@ fn what_is_written_into_a_form_is_not_kept_with_its_answer() {
 }
 
 #[test]
-fn a_fresh_answer_of_ones_own_sets_its_cookie_again_and_no_other_does() {
+fn only_a_fresh_personal_response_sets_its_cookie_again() {
     let (daemon, origin) = (daemon(), Origin::start());
     let answer = |control| {
         Answer::html("<p>page").field("Cache-Control", control).field("Set-Cookie", "id=1")
@@ -446,7 +446,7 @@ fn a_fresh_answer_of_ones_own_sets_its_cookie_again_and_no_other_does() {
 }
 
 #[test]
-fn a_part_that_was_got_with_a_cookie_is_its_owners() {
+fn a_range_fetched_with_a_cookie_is_personal() {
     let (daemon, origin) = (daemon(), Origin::start());
     origin.on("/film", |request| {
         let who = who(&request.seen.fields);

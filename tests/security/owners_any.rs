@@ -127,7 +127,7 @@ fn play(daemon: &Daemon, origin: &Origin, case: u64, steps: &[Step]) -> TestCase
 
 #[test]
 #[ignore = "slow"]
-fn two_people_never_see_each_others_answers() {
+fn users_never_see_responses_of_others() {
     let (daemon, origin) = (daemon(), Origin::start());
     origin.on("/p", |request| {
         let kind = request.seen.target.split("kind=").nth(1).unwrap_or_default().to_owned();

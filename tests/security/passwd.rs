@@ -49,7 +49,7 @@ impl Terminal {
 }
 
 #[test]
-fn a_typed_password_is_asked_for_twice_and_not_shown() {
+fn a_password_is_typed_twice_and_not_shown() {
     let place = Daemon::prepare(None);
     for (again, status) in [("hunter2", 0), ("hunter3", 1)] {
         let mut command = place.bare_command();

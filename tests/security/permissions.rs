@@ -160,14 +160,14 @@ fn with_callers(check: impl Fn(&Caller<'_>)) {
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn who_may_use_each_route() {
-    in_a_namespace(module_path!(), "who_may_use_each_route", each_route_is_for_whom_it_is);
+fn each_route_has_its_permission() {
+    in_a_namespace(module_path!(), "each_route_has_its_permission", each_route_is_for_whom_it_is);
 }
 
 #[test]
 #[ignore = "needs unshare and ip"]
-fn who_may_change_each_option() {
-    in_a_namespace(module_path!(), "who_may_change_each_option", each_option_is_for_whom_it_is);
+fn each_option_has_its_permission() {
+    in_a_namespace(module_path!(), "each_option_has_its_permission", each_option_is_for_whom_it_is);
 }
 
 fn each_route_is_for_whom_it_is() {

@@ -71,7 +71,7 @@ fn api(daemon: &Daemon, path: &str) -> Value {
 }
 
 #[test]
-fn another_site_has_nothing_fetched_anew() {
+fn other_sites_cannot_start_a_refresh() {
     let (daemon, origin) = (Daemon::configured(NAMED), Origin::start());
     daemon.ok(&["offline"]);
     for (number, (host, fields, is_done)) in rows(&daemon).iter().enumerate() {
@@ -88,7 +88,7 @@ fn another_site_has_nothing_fetched_anew() {
 }
 
 #[test]
-fn another_site_has_no_links_followed() {
+fn other_sites_cannot_start_a_recursive_fetch() {
     let (daemon, origin) = (Daemon::configured(NAMED), Origin::start());
     daemon.ok(&["offline"]);
     for (number, (host, fields, is_done)) in rows(&daemon).iter().enumerate() {
@@ -109,7 +109,7 @@ fn another_site_has_no_links_followed() {
 }
 
 #[test]
-fn another_site_has_no_plan_made_of_what_would_go() {
+fn other_sites_cannot_start_a_purge_plan() {
     let daemon = Daemon::configured(NAMED);
     let has_plan = || api(&daemon, "/api/purge")["plan"] != Value::Null;
     let (done, not): (Vec<_>, Vec<_>) = rows(&daemon).into_iter().partition(|(.., done)| *done);

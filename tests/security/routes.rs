@@ -66,7 +66,7 @@ fn state(daemon: &Daemon) -> String {
 }
 
 #[test]
-fn nothing_changes_without_the_right_token_from_our_own_page() {
+fn a_change_needs_the_token_of_our_own_page() {
     let daemon = Daemon::configured("");
     let (before, token) = (state(&daemon), token(&daemon));
     let wrong = "0".repeat(token.len());
@@ -88,7 +88,7 @@ fn nothing_changes_without_the_right_token_from_our_own_page() {
 }
 
 #[test]
-fn each_method_that_is_not_listed_is_refused() {
+fn unlisted_methods_are_refused() {
     let daemon = Daemon::configured("");
     let (before, token) = (state(&daemon), token(&daemon));
     let all = routes();
@@ -113,7 +113,7 @@ fn each_method_that_is_not_listed_is_refused() {
 }
 
 #[test]
-fn nothing_changes_by_loading_a_form() {
+fn loading_a_form_changes_nothing() {
     let daemon = Daemon::configured("");
     let (before, all) = (state(&daemon), routes());
     for route in all.iter().filter(|route| route.method == "POST") {
@@ -126,7 +126,7 @@ fn nothing_changes_by_loading_a_form() {
 }
 
 #[test]
-fn a_reader_changes_nothing_where_a_password_controls() {
+fn a_reader_cannot_change_anything_without_the_control_password() {
     let daemon = Daemon::configured(&control());
     let page = daemon
         .client()

@@ -166,7 +166,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn what_is_secret_is_closed_to_others_whatever_the_umask() {
+fn secrets_are_unreadable_for_others_with_any_umask() {
     let mut daemon = Daemon::prepare(None).with_setup("umask 000");
     daemon.up();
     daemon.ok(&["ca", "renew"]);
@@ -188,7 +188,7 @@ fn what_is_secret_is_closed_to_others_whatever_the_umask() {
 }
 
 #[test]
-fn others_see_neither_a_token_nor_the_query_of_a_referer() {
+fn tokens_and_referer_queries_are_hidden_from_others() {
     let (daemon, origin) = (owners::daemon(), Origin::start());
     for (path, vary) in [("/p", "Accept"), ("/varying", "Referer, Private-Token")] {
         let answer = Answer::html("p").field("Cache-Control", "public");
@@ -217,7 +217,7 @@ fn others_see_neither_a_token_nor_the_query_of_a_referer() {
 }
 
 #[test]
-fn no_option_makes_an_origin_pass_that_is_not_verified() {
+fn no_option_disables_origin_verification() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("wwwoffle.conf.example");
     let example = std::fs::read_to_string(example).unwrap();
     let (mut config, mut turned) = (String::new(), Vec::new());

@@ -55,7 +55,7 @@ fn archive(place: &Daemon, name: &str, mode: u32) -> String {
 
 #[test]
 #[ignore = "needs root"]
-fn what_root_does_to_a_spool_its_daemon_can_use() {
+fn files_written_by_root_are_usable_by_the_daemon() {
     need_root();
     let (origin, mut place) = (Origin::start(), place());
     place.up();
@@ -98,7 +98,7 @@ fn what_root_does_to_a_spool_its_daemon_can_use() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_its_owner_may_not_read_is_told_as_such() {
+fn a_file_unreadable_for_the_spool_owner_is_reported() {
     need_root();
     // The spool does not exist yet. It is created for the daemon's user.
     let place = place();
@@ -113,7 +113,7 @@ fn what_its_owner_may_not_read_is_told_as_such() {
 
 #[test]
 #[ignore = "needs root"]
-fn whoever_is_not_its_owner_is_told_who_is() {
+fn other_users_are_refused_with_the_name_of_the_spool_owner() {
     need_root();
     let (user, _) = NOBODY;
     let place = place();
@@ -152,7 +152,7 @@ fn whoever_is_not_its_owner_is_told_who_is() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_is_no_spool_yet_is_not_made_by_looking_for_it() {
+fn reading_commands_do_not_create_a_missing_spool() {
     need_root();
     let place = place();
     for typed in [&["purge"][..], &["search", "x"], &["fsck", "--repair"], &["rm", "http://a/"]] {

@@ -201,7 +201,7 @@ pub(crate) fn font() -> Vec<u8> {
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_browser_shows_offline_what_it_showed_online() {
+fn a_browser_shows_the_same_page_offline_as_online() {
     let program = browser();
     let _alone = heavy();
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());

@@ -69,7 +69,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
 ];
 
 #[test]
-fn the_addresses_of_2_9_lead_where_the_same_is_now() {
+fn addresses_of_2_9_redirect_to_their_replacements() {
     let daemon = Daemon::start();
     eventually("the index is open", || daemon.page("/index/all").status == 200);
     let mut wrong = Vec::new();
@@ -90,7 +90,7 @@ fn the_addresses_of_2_9_lead_where_the_same_is_now() {
 }
 
 #[test]
-fn a_link_of_2_9_that_deleted_asks_first() {
+fn a_deletion_link_of_2_9_asks_for_confirmation() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (kept, queued) = (origin.url("/page/1.html"), origin.url("/page/2.html"));
     daemon.get(&kept);
@@ -116,7 +116,7 @@ fn a_link_of_2_9_that_deleted_asks_first() {
 }
 
 #[test]
-fn a_form_of_2_9_as_a_link_is_filled_in_and_begins_nothing() {
+fn a_form_link_of_2_9_fills_in_the_form_and_starts_nothing() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let url = origin.url("/page/1.html");

@@ -25,7 +25,7 @@ fn read(daemon: &Daemon, path: &str) -> Response {
 }
 
 #[test]
-fn a_page_is_read_and_kept_as_through_the_proxy() {
+fn a_gateway_page_is_stored_as_through_the_proxy() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let page = "<base href=/b/><a href=x>x</a><img src=/i.png><script>a()</script>";
     origin.say(
@@ -58,7 +58,7 @@ fn a_page_is_read_and_kept_as_through_the_proxy() {
 }
 
 #[test]
-fn nothing_of_a_site_reaches_our_origin_and_nothing_of_ours_a_site() {
+fn gateway_pages_are_isolated_from_our_own_origin() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let hostile = Answer::html("x")
         .field("Set-Cookie", "a=b; Path=/")
@@ -108,7 +108,7 @@ fn nothing_of_a_site_reaches_our_origin_and_nothing_of_ours_a_site() {
 }
 
 #[test]
-fn each_type_is_led_inside_or_can_do_nothing() {
+fn each_media_type_is_rewritten_or_made_harmless() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let rows = [
         ("/s.css", "text/css", "a{b:url(i)}", "text/css; charset=utf-8", "a{b:url(\"{}/i\")}"),
@@ -161,7 +161,7 @@ fn each_type_is_led_inside_or_can_do_nothing() {
 }
 
 #[test]
-fn a_304_says_nothing_of_what_the_browser_has() {
+fn a_304_of_the_gateway_has_no_content_fields() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for (path, kind) in [("/i.png", "image/png"), ("/f.json", "application/json")] {
         let answer = Answer::new(200, kind, "x").field("ETag", "\"1\"");
@@ -179,7 +179,7 @@ fn a_304_says_nothing_of_what_the_browser_has() {
 }
 
 #[test]
-fn offline_too_a_form_is_sent_to_nobody_nearby_unasked() {
+fn a_form_to_a_local_host_needs_confirmation_offline() {
     let (daemon, origin) =
         (Daemon::configured("[local-net]\nhosts = [\"127.0.0.1\"]\n"), Origin::start());
     origin.on("/apply", |exchange| {
@@ -195,7 +195,7 @@ fn offline_too_a_form_is_sent_to_nobody_nearby_unasked() {
 }
 
 #[test]
-fn redirects_stay_inside_or_lead_nowhere() {
+fn redirects_stay_inside_the_gateway() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let own = daemon.own("/control/");
     for (path, to, want) in [
@@ -222,7 +222,7 @@ fn redirects_stay_inside_or_lead_nowhere() {
 }
 
 #[test]
-fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
+fn an_invalid_gateway_address_is_refused() {
     let daemon = Daemon::start();
     let own = daemon.addr();
     for (path, want) in [
@@ -262,7 +262,7 @@ fn what_is_no_address_is_refused_and_never_a_page_of_ours() {
 }
 
 #[test]
-fn a_form_is_sent_when_the_person_says_so() {
+fn a_gateway_form_is_sent_after_confirmation() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/order", |exchange| {
         let body = String::from_utf8_lossy(exchange.body()?).into_owned();
@@ -351,7 +351,7 @@ fn an_address_is_typed_into_a_form() {
 }
 
 #[test]
-fn where_there_are_users_it_asks_for_their_password() {
+fn the_gateway_asks_users_for_their_password() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     origin.say("/", Answer::html("<a href=x>x</a>"));
     let address = at(&origin, "/");
@@ -384,7 +384,7 @@ fn the_control_password_that_a_browser_sends_unasked_is_no_guess() {
 }
 
 #[test]
-fn a_loop_by_another_name_ends() {
+fn a_loop_through_another_name_is_detected() {
     let daemon = Daemon::start();
     // A request with our own name in `Via` has passed through this proxy before, whatever host it
     // names now.
@@ -403,7 +403,7 @@ fn a_loop_by_another_name_ends() {
 }
 
 #[test]
-fn a_page_of_any_length_is_led_in_bounded_memory() {
+fn a_page_of_any_length_is_rewritten_in_bounded_memory() {
     // Nothing is stored, so the page is rewritten as it arrives from the origin.
     let (daemon, origin) =
         (Daemon::configured("[dont-cache]\nurls = [\"*://*/*\"]\n"), Origin::start());

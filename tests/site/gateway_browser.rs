@@ -47,7 +47,7 @@ fn furnish(site: &Origin, other: &Origin) {
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_site_is_walked_without_a_proxy_and_again_offline() {
+fn a_site_is_browsed_through_the_gateway_online_and_offline() {
     let program = browser();
     let _alone = heavy();
     let (daemon, site, other) = (Daemon::start(), Origin::start(), Origin::start());
@@ -95,7 +95,7 @@ fn a_site_is_walked_without_a_proxy_and_again_offline() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn a_hostile_page_stays_inside() {
+fn a_hostile_page_stays_inside_the_gateway() {
     let program = browser();
     let _alone = heavy();
     let (daemon, site, outside) = (Daemon::start(), Origin::start(), Origin::start());

@@ -33,7 +33,7 @@ fn home_with(daemon: &Daemon, text: &str) -> String {
 }
 
 #[test]
-fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
+fn the_home_page_explains_the_setup_and_later_lists_stored_pages() {
     let (daemon, origin) = (Daemon::start(), site("Green tea", "image/png", PNG));
     let first = home_with(&daemon, "Set up the browser");
     assert!(first.contains("/proxy.pac") && !first.contains("Recently saved"), "{first}");
@@ -61,7 +61,7 @@ fn a_first_visit_tells_how_to_begin_and_a_later_one_what_was_kept() {
 }
 
 #[test]
-fn the_most_that_a_purge_leaves_is_a_line_in_the_picture() {
+fn the_size_limit_is_a_line_in_the_chart() {
     let daemon = Daemon::configured("[purge]\nmax-size = \"2 GB\"\n");
     let home = home_with(&daemon, "to which a purge reduces the spool: 2.0 GB");
     assert!(home.contains("<path class=\"most\" d=\"M"), "{home}");
@@ -78,7 +78,7 @@ fn home_with_help(daemon: &Daemon) -> String {
 }
 
 #[test]
-fn icons_that_lie_or_are_long_are_not_shown_and_titles_are_text() {
+fn invalid_or_long_icons_are_not_shown_and_titles_are_escaped() {
     let svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
     let mut long = PNG.to_vec();
     long.resize(5_000, 0);
@@ -103,7 +103,7 @@ fn icons_that_lie_or_are_long_are_not_shown_and_titles_are_text() {
 }
 
 #[test]
-fn each_person_sees_what_is_theirs() {
+fn the_home_page_shows_users_their_own_entries() {
     let (daemon, origin) = (owners::daemon(), site("Secret tea", "image/png", PNG));
     let read = |user: &str| {
         let (mut client, fields) = (daemon.client(), owners::login("Authorization", user));
@@ -124,7 +124,7 @@ fn each_person_sees_what_is_theirs() {
 }
 
 #[test]
-fn what_came_of_the_last_fetch_and_what_failed_is_told() {
+fn the_home_page_shows_the_last_fetch_and_failures() {
     let origin = Origin::start();
     let mut daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     origin.say("/oops", Answer::new(500, "text/html", "oops"));
@@ -146,7 +146,7 @@ fn what_came_of_the_last_fetch_and_what_failed_is_told() {
 }
 
 #[test]
-fn a_faulty_configuration_is_told_and_read_again_by_a_button() {
+fn a_faulty_configuration_is_reported_and_reloaded_by_a_button() {
     let daemon = Daemon::configured("[options]\nlog-level = \"info\"\n");
     assert!(!daemon.page("/").shown().contains("has errors"));
     std::fs::write(daemon.config_file(), "[options]\nlog-level = 7\n").unwrap();
@@ -163,7 +163,7 @@ fn a_faulty_configuration_is_told_and_read_again_by_a_button() {
 }
 
 #[test]
-fn control_has_all_buttons_and_a_link_only_asks() {
+fn the_control_page_has_all_buttons_and_links_ask_first() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/page/1.html"));
@@ -195,7 +195,7 @@ fn control_has_all_buttons_and_a_link_only_asks() {
 }
 
 #[test]
-fn fetching_is_stopped_and_begun_again() {
+fn fetching_is_paused_and_resumed() {
     let (daemon, origin) = (Daemon::configured("[fetch-options]\nat-once = 1\n"), Origin::start());
     let gate = Gate::new();
     let shut = Arc::clone(&gate);

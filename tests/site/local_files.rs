@@ -19,7 +19,7 @@ fn files() -> Daemon {
 }
 
 #[test]
-fn a_file_is_sent_as_it_is() {
+fn a_local_file_is_served_unchanged() {
     let daemon = files();
     let home = daemon.page("/local/");
     assert_eq!((home.status, home.text().as_str()), (200, "<script>parent</script>home"));
@@ -44,7 +44,7 @@ fn a_file_is_sent_as_it_is() {
 }
 
 #[test]
-fn nothing_else_of_the_disk_is() {
+fn files_outside_the_local_directory_are_not_served() {
     let daemon = files();
     for path in [
         "/local/out",

@@ -39,7 +39,7 @@ fn refusing(origin: &Origin, gone: &Origin) -> (Daemon, Vec<(&'static str, Strin
 }
 
 #[test]
-fn a_part_of_a_page_never_gets_a_page() {
+fn a_sub_resource_never_gets_a_message_page() {
     let (origin, mut gone) = (Origin::start(), Origin::start());
     gone.stop();
     let (daemon, rows) = refusing(&origin, &gone);
@@ -79,7 +79,7 @@ fn a_part_of_a_page_never_gets_a_page() {
 }
 
 #[test]
-fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
+fn a_sub_resource_gets_no_message_page() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     let part = "Sec-Fetch-Dest: image\r\nAccept: image/*\r\n";
@@ -106,7 +106,7 @@ fn a_part_gets_nothing_of_what_is_said_before_anything_is_asked() {
 }
 
 #[test]
-fn a_missing_page_is_fetched_with_what_it_links_to() {
+fn a_missing_page_can_be_fetched_with_its_links() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/a", Answer::html("<a href=/b>b</a><img src=/a.png>"));
     origin.say("/b", Answer::html("<a href=/c>c</a>"));
@@ -171,7 +171,7 @@ fn a_missing_page_is_fetched_with_what_it_links_to() {
 }
 
 #[test]
-fn what_is_kept_that_is_like_a_missing_page_is_offered() {
+fn similar_stored_pages_are_offered_for_a_missing_page() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     for path in ["/tea/", "/vec/index.html", "/list?b=2&a=1", "/Green", "/twin?x=1"] {
         origin.say(path, Answer::html("kept"));
@@ -209,7 +209,7 @@ fn what_is_kept_that_is_like_a_missing_page_is_offered() {
 }
 
 #[test]
-fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
+fn a_message_page_lists_only_similar_pages_of_its_own_origin() {
     // The requested URL, a similar URL of the same site, and similar URLs of other sites.
     const ROWS: [(&str, &str, [&str; 2]); 2] = [
         (
@@ -249,7 +249,7 @@ fn a_site_is_told_of_its_own_pages_by_its_own_scheme_alone() {
 }
 
 #[test]
-fn sites_leave_places_to_people() {
+fn requests_of_sites_leave_slots_to_people() {
     // A quarter of all slots.
     const MOST: usize = 50;
     let daemon = Daemon::start();
@@ -284,7 +284,7 @@ fn sites_leave_places_to_people() {
 }
 
 #[test]
-fn nobody_is_told_of_what_another_has() {
+fn similar_pages_of_other_users_are_not_offered() {
     let (daemon, mut origin) = (owners::daemon(), Origin::start());
     let private = Answer::html("mine").field("Cache-Control", "private");
     origin.say("/tea/", private);
@@ -304,7 +304,7 @@ fn nobody_is_told_of_what_another_has() {
 }
 
 #[test]
-fn an_origin_that_fails_leaves_the_copy_and_a_way_to_have_it_later() {
+fn a_failed_refresh_offers_the_copy_and_a_later_fetch() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     let kept = Answer::html("the copy").field("Cache-Control", "no-store");
     origin.say("/p", kept);

@@ -28,7 +28,7 @@ fn is_marked(page: &Response, action: &str, fields: &[(&str, &str)]) {
 }
 
 #[test]
-fn the_form_that_fetches_comes_again() {
+fn an_invalid_fetch_form_is_shown_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     let (url, action) = (origin.url("/p"), "/refresh-request/");
@@ -73,7 +73,7 @@ fn the_form_that_fetches_comes_again() {
 }
 
 #[test]
-fn the_form_that_monitors_comes_again() {
+fn an_invalid_monitor_form_is_shown_again() {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
     let (from, action) = ("/monitor-options/", "/monitor-request/");
@@ -94,7 +94,7 @@ fn the_form_that_monitors_comes_again() {
 }
 
 #[test]
-fn a_button_with_nothing_chosen_says_so_and_leads_back() {
+fn an_action_without_a_selection_is_reported() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/p"));
@@ -110,7 +110,7 @@ fn a_button_with_nothing_chosen_says_so_and_leads_back() {
 }
 
 #[test]
-fn a_page_about_an_address_asks_for_one() {
+fn a_page_without_its_url_asks_for_one() {
     let daemon = Daemon::start();
     for path in ["/info/", "/info/source", "/info/warc", "/history/", "/missing/"] {
         let page = daemon.page(path);

@@ -18,7 +18,7 @@ fn in_a(dest: &str) -> String {
 }
 
 #[test]
-fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
+fn a_shown_page_is_modified_and_the_stored_copy_is_not() {
     let origin = Origin::start();
     let page = "<title>x</title><script>a()</script><p onclick=b()>text<a href=/kept>k</a>";
     let answer = Answer::html(page).field("ETag", "\"1\"").field("Cache-Control", "max-age=60");
@@ -59,7 +59,7 @@ fn what_a_person_sees_is_changed_and_what_is_kept_is_not() {
 }
 
 #[test]
-fn a_coded_page_is_changed_and_one_that_must_not_be_is_not() {
+fn a_coded_page_is_modified_and_a_no_transform_page_is_not() {
     let origin = Origin::start();
     let page = format!("<style>a{{}}</style>{}", "<p>text".repeat(30_000));
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
@@ -85,7 +85,7 @@ fn a_coded_page_is_changed_and_one_that_must_not_be_is_not() {
 }
 
 #[test]
-fn what_is_never_kept_is_changed_too_and_an_error_runs_no_script() {
+fn unstored_pages_are_modified_and_message_pages_run_no_script() {
     let origin = Origin::start();
     let mut packer = GzEncoder::new(Vec::new(), Compression::default());
     packer.write_all(b"<script>a()</script>text").unwrap();
@@ -122,7 +122,7 @@ fn what_is_never_kept_is_changed_too_and_an_error_runs_no_script() {
 }
 
 #[test]
-fn the_bar_tells_what_is_shown_when_the_origin_is_gone() {
+fn the_page_bar_shows_the_age_of_a_page() {
     let mut origin = Origin::start();
     origin.say("/", Answer::html("x").field("Cache-Control", "max-age=0"));
     let daemon = changing("add-cache-info = true");
@@ -133,7 +133,7 @@ fn the_bar_tells_what_is_shown_when_the_origin_is_gone() {
 }
 
 #[test]
-fn links_are_marked_by_what_there_is_of_them() {
+fn links_are_marked_by_their_stored_state() {
     let origin = Origin::start();
     origin.say("/kept", Answer::html("k"));
     let links =
@@ -154,7 +154,7 @@ fn links_are_marked_by_what_there_is_of_them() {
 }
 
 #[test]
-fn an_image_stands_still_where_it_is_shown() {
+fn an_animated_image_is_shown_still() {
     let origin = Origin::start();
     let begin: &[u8] = b"GIF89a\x01\0\x01\0\0\0\0";
     let picture: &[u8] = b"\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0";
@@ -171,7 +171,7 @@ fn an_image_stands_still_where_it_is_shown() {
 
 #[test]
 #[ignore = "needs chromium"]
-fn the_bar_is_seen_whatever_the_page_does() {
+fn the_page_bar_is_visible_on_every_page() {
     let program = browser();
     let _alone = heavy();
     let origin = Origin::start();

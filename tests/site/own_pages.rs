@@ -51,7 +51,7 @@ fn hostile_urls_are_escaped_on_every_page() {
 }
 
 #[test]
-fn hosts_are_escaped_too() {
+fn hosts_are_escaped() {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
     for url in ["http://a\"><script>alert(1)</script>/", "http://x<script>.example/"] {
@@ -83,7 +83,7 @@ fn the_welcome_page_shows_the_mode_and_switches_it() {
 }
 
 #[test]
-fn the_welcome_page_is_reached_as_a_proxy_page_too() {
+fn the_home_page_is_served_through_the_proxy() {
     let daemon = Daemon::start();
     let page = daemon.get(&daemon.own("/"));
     assert_eq!(page.status, 200);
@@ -148,7 +148,7 @@ fn other_sites_cannot_press_our_buttons() {
 }
 
 #[test]
-fn a_name_that_is_not_ours_sees_no_page_of_ours() {
+fn own_pages_are_not_served_under_foreign_names() {
     let daemon = Daemon::start();
     let port = daemon.addr().port();
     // DNS rebinding: the name of a site that resolves to our address.
@@ -168,7 +168,7 @@ fn a_name_that_is_not_ours_sees_no_page_of_ours() {
 }
 
 #[test]
-fn the_api_on_the_port_asks_for_the_token() {
+fn the_api_over_the_port_needs_the_token() {
     let daemon = Daemon::start();
     let token = form(&daemon.page("/").text(), "/control/").value("token").unwrap().to_owned();
     let own = format!("Origin: http://{}\r\n", daemon.addr());
@@ -208,7 +208,7 @@ fn the_api_on_the_port_asks_for_the_token() {
 }
 
 #[test]
-fn the_api_refuses_what_it_does_not_know() {
+fn the_api_refuses_unknown_calls() {
     let daemon = Daemon::start();
     let rows = [
         ("POST", "/api/mode", "{\"mode\":\"sideways\"}", 400),
@@ -246,7 +246,7 @@ fn proxy_settings_for_browsers_name_this_port() {
 }
 
 #[test]
-fn the_style_sheet_is_there_and_pages_need_nothing_else() {
+fn pages_load_only_the_style_sheet() {
     let daemon = Daemon::start();
     let style = daemon.page("/style.css");
     assert_eq!(style.status, 200);

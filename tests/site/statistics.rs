@@ -159,7 +159,7 @@ fn page(daemon: &Daemon, path: &str, fields: &str) -> Response {
 }
 
 #[test]
-fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
+fn statistics_are_shown_to_the_owner_of_the_machine_only() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>read by somebody</p>"));
     let (control, password) = control();
@@ -198,7 +198,7 @@ fn hosts_and_numbers_are_for_whoever_owns_the_machine() {
 }
 
 #[test]
-fn the_page_shows_what_was_done() {
+fn the_statistics_page_shows_the_counts() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>kept</p>"));
     let daemon = Daemon::configured("");

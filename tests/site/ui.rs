@@ -126,7 +126,7 @@ fn a_person_with_firefox() {
 
 #[test]
 #[ignore = "needs node, chromium and npm packages"]
-fn every_page_is_well_made() {
+fn every_page_is_valid_and_accessible() {
     let tools = Tools::here();
     let _alone = heavy();
     let stage = Stage::set();
@@ -136,7 +136,7 @@ fn every_page_is_well_made() {
 
 #[test]
 #[ignore = "needs node, chromium and npm packages"]
-fn pages_are_read_from_right_to_left() {
+fn pages_support_right_to_left_languages() {
     let tools = Tools::here();
     let _alone = heavy();
     let mut stage = Stage::set();

@@ -47,7 +47,7 @@ fn is_sound(daemon: &Daemon) {
 }
 
 #[test]
-fn what_is_compressed_is_served_as_it_was() {
+fn compressed_entries_are_served_unchanged() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     let pages = [("/small", text(1, 30_000)), ("/large", text(2, (3 << 20) + 5))];
     for (path, body) in &pages {
@@ -121,7 +121,7 @@ fn what_is_compressed_is_served_as_it_was() {
 }
 
 #[test]
-fn the_api_compresses_what_it_is_asked_to() {
+fn the_api_compresses_the_chosen_entries() {
     let daemon = Daemon::start();
     let wrote = run(daemon.command(&["write", "http://a.example/"]), Some(&text(1, 30_000)));
     assert_eq!(wrote.status, 0, "{wrote:?}");
@@ -163,7 +163,7 @@ const RULES: &str = "[purge]\nage = \"never\"\ncompress-age = \"10d\"\n\
      [[purge.for]]\nurl = \"*://fast.test/*\"\ncompress-age = \"never\"\n";
 
 #[test]
-fn a_purge_compresses_what_is_old_enough() {
+fn a_purge_compresses_old_entries() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(RULES));
         let page = text(3, 50_000);
@@ -217,7 +217,7 @@ fn a_purge_compresses_what_is_old_enough() {
 }
 
 #[test]
-fn what_is_compressed_is_exported_moved_and_has_a_history_as_before() {
+fn compressed_entries_are_exported_moved_and_have_versions() {
     let daemon = Daemon::configured("[caching]\nkeep-versions = 3\n");
     daemon.ok(&["offline"]);
     let (small, large) = (text(1, 30_000), text(2, 2 << 20));
@@ -252,7 +252,7 @@ fn what_is_compressed_is_exported_moved_and_has_a_history_as_before() {
 
 #[test]
 #[ignore = "slow"]
-fn kill_9_while_it_compresses_loses_nothing() {
+fn kill_9_during_compression_loses_nothing() {
     const PAGES: usize = 1_200;
     const ROUNDS: usize = 20;
     let _alone = heavy();
@@ -294,7 +294,7 @@ fn kill_9_while_it_compresses_loses_nothing() {
 
 #[test]
 #[ignore = "needs python3 with pywb"]
-fn others_replay_a_spool_that_is_compressed() {
+fn other_tools_replay_a_compressed_spool() {
     let python = python_with("pywb");
     let daemon = Daemon::prepare(None);
     let then = Timestamp::now() - jiff::SignedDuration::from_hours(48);

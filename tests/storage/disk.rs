@@ -98,7 +98,7 @@ fn download(daemon: &Daemon, origin: &Origin, length: u64) -> (Response, Check) 
 
 #[test]
 #[ignore = "needs root and mount"]
-fn a_full_disk_loses_nothing_that_is_kept() {
+fn a_full_disk_loses_no_stored_entry() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
@@ -145,7 +145,7 @@ fn a_full_disk_loses_nothing_that_is_kept() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
+fn an_unstored_response_is_reported_in_its_head_and_on_the_home_page() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
@@ -173,7 +173,7 @@ fn that_a_response_is_not_stored_is_told_in_its_head_and_on_the_home_page() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
+fn the_mode_and_the_queue_are_written_on_a_full_disk() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m,nr_inodes=1000");
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
@@ -218,7 +218,7 @@ fn the_mode_and_what_is_asked_for_are_written_where_no_block_is_free() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn room_is_made_before_the_disk_is_full() {
+fn old_entries_are_purged_before_the_disk_is_full() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
     // No entry reaches the age limit of 100 years. Only `min-free` can remove entries.
@@ -255,7 +255,7 @@ fn old_pages(daemon: &Daemon, count: i64) {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn a_spool_that_cannot_be_written_is_said() {
+fn an_unwritable_spool_is_reported() {
     let _alone = heavy();
     let disk = SmallDisk::mount("1m");
     let place = Daemon::prepare(None).with_spool(&disk.spool());
@@ -307,7 +307,7 @@ fn a_spool_on_a_read_only_file_system_is_served() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn what_the_disk_has_no_room_for_is_fetched_when_it_has() {
+fn a_request_that_failed_on_a_full_disk_is_retried() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
@@ -328,7 +328,7 @@ fn what_the_disk_has_no_room_for_is_fetched_when_it_has() {
 
 #[test]
 #[ignore = "needs root and mount"]
-fn what_is_deleted_on_a_full_disk_is_gone_for_good() {
+fn a_deletion_on_a_full_disk_cannot_be_undone() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m,nr_inodes=1000");
     let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());

@@ -27,7 +27,7 @@ fn told(ran: &Ran) -> (Vec<(String, String)>, Value) {
 
 #[test]
 #[ignore = "slow"]
-fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
+fn a_spool_is_checked_during_operation_and_repaired_offline() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/page/2.html", "/image/30.png", "/big/300000"]
         .map(|path| origin.url(path));
@@ -86,7 +86,7 @@ fn a_spool_is_checked_beside_its_daemon_and_mended_without() {
 }
 
 #[test]
-fn what_kill_9_leaves_is_sound() {
+fn the_spool_is_sound_after_kill_9() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..20 {
         let _answer = daemon.get(&origin.url(&format!("/page/{number}.html")));
@@ -110,7 +110,7 @@ fn what_kill_9_leaves_is_sound() {
 }
 
 #[test]
-fn what_came_last_before_a_crash_is_looked_at_by_itself() {
+fn the_newest_entries_are_checked_after_a_crash() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/big/300000"].map(|path| origin.url(path));
     for url in &urls {
@@ -140,7 +140,7 @@ fn what_came_last_before_a_crash_is_looked_at_by_itself() {
 }
 
 #[test]
-fn what_is_no_spool_is_refused_and_not_made_one() {
+fn a_directory_that_is_not_a_spool_is_refused() {
     let place = Daemon::prepare(None);
     for line in [&["fsck"][..], &["fsck", "--repair"]] {
         let ran = place.run(line);
@@ -189,7 +189,7 @@ fn changed(directory: &Path) -> SystemTime {
 
 #[test]
 #[ignore = "slow"]
-fn the_index_is_held_against_the_files_and_mended() {
+fn fsck_compares_the_index_with_the_files_and_repairs_it() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/page/2.html", "/image/30.png"].map(|path| origin.url(path));
     for url in &urls {

@@ -79,7 +79,7 @@ fn listed(daemon: &Daemon, url: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_moment_brings_what_was_kept_then() {
+fn a_request_with_a_time_gets_the_version_of_that_time() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "Set-Cookie: a=b\r\nCache-Control: max-age=99999999\r\n", text);
@@ -122,7 +122,7 @@ fn a_moment_brings_what_was_kept_then() {
 }
 
 #[test]
-fn older_versions_are_offered_where_the_page_itself_is_gone() {
+fn older_versions_are_offered_for_a_missing_page() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "", text);
@@ -156,7 +156,7 @@ fn older_versions_are_offered_where_the_page_itself_is_gone() {
 }
 
 #[test]
-fn a_version_is_never_taken_for_the_page_as_it_is() {
+fn an_older_version_is_never_served_as_the_current_page() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "", text);
@@ -189,7 +189,7 @@ fn a_version_is_never_taken_for_the_page_as_it_is() {
 }
 
 #[test]
-fn what_is_not_kept_and_what_an_archive_keeps_go_their_usual_way() {
+fn missing_pages_and_web_archives_ignore_the_requested_time() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let (new, archive) = (origin.url("/new"), origin.url("/archive"));
     origin.say("/new", Answer::html("new"));
@@ -213,7 +213,7 @@ fn what_is_not_kept_and_what_an_archive_keeps_go_their_usual_way() {
 }
 
 #[test]
-fn pages_programs_and_the_command_line_tell_the_same() {
+fn pages_the_api_and_the_command_list_the_same_versions() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page?a=b&c");
     history(&daemon, &place(&url), "Set-Cookie: a=hunter2\r\nRefresh: 0; url=/x\r\n", text);
@@ -273,7 +273,7 @@ fn pages_programs_and_the_command_line_tell_the_same() {
 }
 
 #[test]
-fn where_there_is_no_older_version_that_is_said() {
+fn a_missing_older_version_is_reported() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");
     daemon.get(&url);
@@ -303,7 +303,7 @@ fn where_there_is_no_older_version_that_is_said() {
 }
 
 #[test]
-fn a_version_is_restored_and_removed_by_buttons_of_ours_alone() {
+fn a_version_is_restored_and_removed_only_by_our_own_buttons() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let url = origin.url("/page");
     history(&daemon, &place(&url), "", text);
@@ -350,7 +350,7 @@ fn a_version_is_restored_and_removed_by_buttons_of_ours_alone() {
 }
 
 #[test]
-fn nobody_sees_the_versions_of_another() {
+fn users_cannot_see_versions_of_others() {
     let mut daemon = Daemon::prepare(Some(&users()));
     let origin = Origin::start();
     let url = origin.url("/mine");
@@ -390,7 +390,7 @@ fn nobody_sees_the_versions_of_another() {
 }
 
 #[test]
-fn parts_of_an_old_page_are_as_old() {
+fn sub_resources_of_an_old_page_are_of_its_time() {
     let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
     let (page, style) = (origin.url("/page"), origin.url("/style.css"));
     for url in [&page, &style] {
@@ -420,7 +420,7 @@ fn parts_of_an_old_page_are_as_old() {
 }
 
 #[test]
-fn a_version_that_leads_on_leads_to_where_it_led() {
+fn an_older_redirect_keeps_its_target() {
     let mut daemon = Daemon::prepare(None);
     let url = "http://a.example/dir/page";
     heads(&daemon, &place(url), text, |month| {

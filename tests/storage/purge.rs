@@ -152,7 +152,7 @@ fn sum_bytes(report: &Value, which: &str) -> u64 {
 }
 
 #[test]
-fn what_is_removed_is_not_served_any_more_and_what_stays_is() {
+fn purged_entries_are_not_served_and_the_others_are() {
     let (mut daemon, origin) = (Daemon::prepare(Some("[purge]\n")), Origin::start());
     let (going, staying) = (origin.url("/going"), origin.url("/staying"));
     keep(&daemon, &[(&going, "text/html", 500), (&staying, "text/html", 700)]);
@@ -168,7 +168,7 @@ fn what_is_removed_is_not_served_any_more_and_what_stays_is() {
 }
 
 #[test]
-fn the_page_has_the_plan_and_a_button_of_ours_alone() {
+fn the_purge_page_has_the_plan_and_a_protected_button() {
     let mut daemon = Daemon::prepare(Some(RULES));
     keep(&daemon, &KEPT);
     daemon.up();
@@ -207,7 +207,7 @@ fn the_page_has_the_plan_and_a_button_of_ours_alone() {
 }
 
 #[test]
-fn pins_that_cannot_be_read_keep_everything() {
+fn unreadable_pins_prevent_a_purge() {
     let mut daemon = Daemon::prepare(Some(RULES));
     keep(&daemon, &KEPT);
     std::fs::write(daemon.spool().join("pins"), "wwwoffle-pins 1\nhttp://live.test/pi").unwrap();
@@ -222,7 +222,7 @@ fn pins_that_cannot_be_read_keep_everything() {
 }
 
 #[test]
-fn what_somebody_else_has_open_is_left_alone() {
+fn a_spool_locked_by_another_process_is_not_purged() {
     let mut daemon = Daemon::prepare(Some(RULES));
     // The spool does not exist yet, and a dry run creates none.
     assert_eq!(daemon.run(&["purge"]).status, 73);
@@ -237,7 +237,7 @@ fn what_somebody_else_has_open_is_left_alone() {
 }
 
 #[test]
-fn nothing_is_removed_by_itself_at_a_wrong_time() {
+fn a_wrong_clock_prevents_automatic_purges() {
     let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
     let text = format!("[options]\nlog-level = \"debug\"\n{text}");
     let mut daemon = Daemon::prepare(Some(&text));
@@ -253,7 +253,7 @@ fn nothing_is_removed_by_itself_at_a_wrong_time() {
 }
 
 #[test]
-fn another_site_has_no_plan_made() {
+fn other_sites_cannot_start_a_plan() {
     let mut daemon = Daemon::prepare(Some(RULES));
     keep(&daemon, &KEPT);
     daemon.up();
@@ -272,7 +272,7 @@ fn another_site_has_no_plan_made() {
 }
 
 #[test]
-fn it_purges_by_itself_when_it_is_time() {
+fn an_automatic_purge_runs_when_it_is_due() {
     let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
     let mut daemon = Daemon::prepare(Some(&text));
     keep(&daemon, &KEPT);
@@ -301,7 +301,7 @@ fn left(directory: &Path) -> usize {
 
 #[test]
 #[ignore = "slow"]
-fn no_kill_loses_what_stays() {
+fn a_killed_purge_loses_no_remaining_entry() {
     let mut daemon = Daemon::prepare(Some(RULES));
     let stays = |number: usize| format!("http://stay{}.test/{number}", number % 7);
     for round in 0..20_u64 {
@@ -339,7 +339,7 @@ fn no_kill_loses_what_stays() {
 }
 
 #[test]
-fn a_page_that_comes_while_it_is_purged_stays() {
+fn a_page_stored_during_its_purge_stays() {
     let (mut daemon, origin) = (Daemon::prepare(Some(RULES)), Origin::start());
     let many: Vec<_> = (0..300).map(|number| format!("http://ads.test/{number}")).collect();
     let all: Vec<_> = many.iter().map(|url| (url.as_str(), "text/html", 100)).collect();
@@ -414,7 +414,7 @@ fn programs_pin_urls_and_unpin_them() {
 }
 
 #[test]
-fn what_is_pinned_is_shown_to_the_command_line_alone() {
+fn pins_are_shown_to_the_command_only() {
     let daemon = Daemon::start();
     daemon.ok(&["pin", "http://live.test/secret-interest"]);
     let page = daemon.page("/api/pins");

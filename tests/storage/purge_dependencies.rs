@@ -74,7 +74,7 @@ const KNOWN: [u64; 4] = [2, 2, 5, 1];
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]
-fn parts_live_as_long_as_the_pages_that_need_them() {
+fn sub_resources_stay_as_long_as_their_pages() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(AGE));
         fill(daemon.spool());
@@ -110,7 +110,7 @@ fn parts_live_as_long_as_the_pages_that_need_them() {
 }
 
 #[test]
-fn without_an_index_a_part_may_be_that_of_any_page_of_its_site() {
+fn without_an_index_any_page_of_a_site_may_need_a_sub_resource() {
     let daemon = Daemon::prepare(Some(AGE));
     fill(daemon.spool());
     let plan = daemon.run(&["purge", "--dry-run", "--json"]).json();
@@ -185,7 +185,7 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
 }
 
 #[test]
-fn what_comes_is_used_or_pinned_meanwhile_stays_with_its_parts() {
+fn entries_stored_used_or_pinned_during_a_purge_stay() {
     assert_eq!(purged_while(|_, _| ()), Vec::<String>::new());
     let new = "http://www.new.test/";
     let comes = purged_while(|spool, _| store(spool, new, "<img src=http://cdn.test/j.png>"));

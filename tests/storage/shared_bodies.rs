@@ -72,7 +72,7 @@ fn shared(report: &Value) -> [u64; 4] {
 }
 
 #[test]
-fn the_saving_is_told_and_nobody_who_reads_notices_anything() {
+fn shared_bodies_are_reported_and_served_unchanged() {
     for (with_daemon, len) in [(true, 100_000), (false, 300_000)] {
         let mut daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\n"));
         let all = pictures(len);
@@ -170,7 +170,7 @@ fn whatever_is_removed(daemon: &Daemon, all: &[(String, Vec<u8>)]) {
 }
 
 #[test]
-fn with_none_nothing_is_shared_and_what_is_stays_readable() {
+fn disabled_sharing_keeps_shared_bodies_readable() {
     let daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\nshare-above = \"none\"\n"));
     let all = pictures(100_000);
     keep(daemon.spool(), &all);
@@ -192,7 +192,7 @@ fn with_none_nothing_is_shared_and_what_is_stays_readable() {
 }
 
 #[test]
-fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
+fn shared_entries_are_revalidated_and_replaced() {
     let (mut daemon, origin) =
         (Daemon::prepare(Some("[purge]\nage = \"never\"\n")), Origin::start());
     let body = site::noise(9, 150_000);
@@ -226,7 +226,7 @@ fn what_its_origin_confirms_or_replaces_is_that_afterwards() {
 
 #[test]
 #[ignore = "needs python3 with pywb"]
-fn another_program_replays_the_spool_itself() {
+fn another_program_replays_a_spool_with_shared_bodies() {
     let python = python_with("pywb");
     let daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\n"));
     let all = pictures(100_000);
@@ -245,7 +245,7 @@ fn another_program_replays_the_spool_itself() {
 }
 
 #[test]
-fn kill_9_while_bodies_are_shared_leaves_every_body() {
+fn kill_9_during_sharing_loses_no_body() {
     const ROUNDS: usize = 20;
     let _alone = heavy();
     let daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\n"));

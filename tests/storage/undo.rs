@@ -19,7 +19,7 @@ fn chosen(html: &str, urls: &[String]) -> Form {
 }
 
 #[test]
-fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
+fn deleted_entries_are_restored_at_the_same_list_position() {
     let origin = Origin::start();
     let mut daemon = Daemon::start();
     let page = |number: usize| origin.url(&format!("/{number:02}.html"));
@@ -82,7 +82,7 @@ fn what_was_deleted_is_had_back_and_the_place_in_the_list_stays() {
 }
 
 #[test]
-fn what_is_had_back_is_as_young_as_it_was() {
+fn a_restored_entry_keeps_its_time_of_last_use() {
     let now = Timestamp::now();
     let (read, mut daemon) =
         ("http://a.test/read", Daemon::prepare(Some("[purge]\nage = \"1d\"\n")));
@@ -104,7 +104,7 @@ fn what_is_had_back_is_as_young_as_it_was() {
 }
 
 #[test]
-fn what_has_come_meanwhile_is_not_overwritten() {
+fn an_undo_does_not_overwrite_a_newer_entry() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     let url = origin.url("/page");
@@ -173,7 +173,7 @@ fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
 }
 
 #[test]
-fn nothing_is_deleted_if_one_of_the_chosen_is_no_url() {
+fn an_invalid_url_in_the_selection_prevents_the_deletion() {
     let origin = Origin::start();
     let daemon = Daemon::start();
     let urls = ["/one", "/two"].map(|path| origin.url(path));
@@ -192,7 +192,7 @@ fn nothing_is_deleted_if_one_of_the_chosen_is_no_url() {
 }
 
 #[test]
-fn nobody_has_back_what_another_has_deleted() {
+fn users_cannot_undo_deletions_of_others() {
     let origin = Origin::start();
     for path in ["/mine", "/ours"] {
         let answer = Answer::html(format!("<title>Of {}</title>", &path[1..]));

@@ -48,7 +48,7 @@ fn held(bundle: &Path) -> usize {
 
 #[test]
 #[ignore = "needs update-ca-certificates"]
-fn the_system_trusts_it_and_trusts_it_no_more() {
+fn the_authority_is_added_to_and_removed_from_the_system() {
     let tool = program(&["update-ca-certificates"]);
     let daemon = Daemon::start();
     let root = tempfile::tempdir().unwrap();
@@ -90,7 +90,7 @@ fn held_files(store: &Path) -> usize {
 }
 
 #[test]
-fn a_tool_that_fails_is_told_and_nothing_stays() {
+fn a_failing_tool_is_reported_and_changes_are_undone() {
     let daemon = Daemon::start();
     let root = tempfile::tempdir().unwrap();
     for directory in ["etc/pki/ca-trust/source/anchors", "usr/bin"] {
@@ -129,7 +129,7 @@ fn a_tool_that_fails_is_told_and_nothing_stays() {
 
 #[test]
 #[ignore = "needs certutil"]
-fn browsers_that_were_not_looked_at_are_told_of() {
+fn unchecked_browsers_are_reported() {
     let daemon = Daemon::start();
     let root = tempfile::tempdir().unwrap();
     let without = |verb: &[&str], home: Option<&Path>| {
@@ -187,7 +187,7 @@ fn entries(certutil: &Path, database: &Path) -> String {
 
 #[test]
 #[ignore = "needs certutil"]
-fn the_browsers_of_a_user_trust_it_and_trust_it_no_more() {
+fn the_authority_is_added_to_and_removed_from_browsers() {
     let certutil = certutil();
     let daemon = Daemon::start();
     let databases = profiles(daemon.home(), &certutil);
@@ -343,7 +343,7 @@ fn nearest(left: u8, above: u8, corner: u8) -> u8 {
 
 #[test]
 #[ignore = "needs chromium and certutil"]
-fn the_page_tells_whether_this_browser_trusts_it() {
+fn the_page_shows_whether_the_browser_trusts_the_authority() {
     let program = browser();
     let _alone = heavy();
     let daemon = Daemon::start();
@@ -378,7 +378,7 @@ fn the_page_tells_whether_this_browser_trusts_it() {
 
 #[test]
 #[ignore = "needs openssl"]
-fn a_limited_authority_is_good_for_its_domains_alone() {
+fn a_constrained_authority_is_valid_for_its_domains_only() {
     let openssl = program(&["openssl"]);
     let authority = Authority::new();
     let site = TlsOrigin::start(authority.identity(&["localhost", "127.0.0.1"]));

@@ -23,7 +23,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 }
 
 #[test]
-fn a_bad_certificate_gives_its_page_and_is_final() {
+fn a_bad_certificate_gets_a_message_and_is_not_retried() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
     // An authority that the daemon does not trust. It has the same name as the trusted `authority`.
     let impostor = Authority::new();
@@ -103,7 +103,7 @@ fn a_bad_certificate_gives_its_page_and_is_final() {
 }
 
 #[test]
-fn a_kept_page_outlives_its_origins_certificate() {
+fn a_stored_page_is_served_despite_a_bad_certificate() {
     let authority = Authority::new();
     let good = TlsOrigin::start(authority.identity(&["127.0.0.1"]));
     // The page is stale at once, so that its origin is contacted. With `no-cache`, the stored copy
@@ -137,14 +137,14 @@ fn answering(bytes: &'static [u8]) -> String {
 }
 
 #[test]
-fn plain_http_on_the_port_is_said() {
+fn plain_http_on_a_tls_port_is_reported() {
     let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     let plain = answering(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     refused(&daemon, &plain, 502, &["does not speak HTTPS here", "should begin with http"]);
 }
 
 #[test]
-fn a_handshake_that_is_too_large_is_told_apart_from_another_protocol() {
+fn an_oversized_handshake_is_distinguished_from_another_protocol() {
     let daemon = Daemon::configured("[fetch-options]\nattempts = 1\n");
     // A record with a handshake message that declares 128 KiB.
     let large = answering(&[0x16, 3, 3, 0, 4, 2, 2, 0, 0]);
@@ -155,7 +155,7 @@ fn a_handshake_that_is_too_large_is_told_apart_from_another_protocol() {
 }
 
 #[test]
-fn a_port_that_says_nothing_or_hangs_up_is_given_up() {
+fn a_silent_or_closing_tls_port_is_given_up() {
     let daemon =
         Daemon::configured("[options]\nconnect-timeout = \"1s\"\n[fetch-options]\nattempts = 1\n");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -167,7 +167,7 @@ fn a_port_that_says_nothing_or_hangs_up_is_given_up() {
 }
 
 #[test]
-fn what_an_origin_says_by_an_alert_is_told() {
+fn tls_alerts_of_an_origin_are_reported() {
     let authority = Authority::new();
     for old in [false, true] {
         let manners = Manners { wants_client: true, old, ..Manners::default() };
@@ -188,7 +188,7 @@ fn what_an_origin_says_by_an_alert_is_told() {
 }
 
 #[test]
-fn an_end_that_was_not_announced_makes_a_body_without_length_a_part() {
+fn a_missing_close_notify_truncates_a_body_without_length() {
     let authority = Authority::new();
     for hangs_up in [false, true] {
         let manners = Manners { hangs_up, ..Manners::default() };
@@ -234,7 +234,7 @@ fn names_in_a_certificate_are_shown_as_text() {
 }
 
 #[test]
-fn a_certificate_that_a_site_signed_itself_can_be_trusted() {
+fn a_self_signed_certificate_can_be_trusted() {
     let here = ["127.0.0.1"];
     let own = Identity::self_signed(&here, true);
     let elsewhere = Identity::self_signed(&["www.example.org"], true);
@@ -258,7 +258,7 @@ fn a_certificate_that_a_site_signed_itself_can_be_trusted() {
 }
 
 #[test]
-fn a_certificate_can_be_allowed_before_all_other_advice() {
+fn allowing_a_certificate_is_the_first_advice() {
     let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], true));
     let daemon = Authority::new().daemon("");
     let page = daemon.browse(&origin.url("/p"));
@@ -268,7 +268,7 @@ fn a_certificate_can_be_allowed_before_all_other_advice() {
 }
 
 #[test]
-fn a_file_of_authorities_that_is_bad_stops_the_start_with_its_line() {
+fn an_invalid_authorities_file_is_reported_with_its_line() {
     let place = Daemon::prepare(Some("[https]\nextra-ca = [\n\"missing.pem\",\n]\n"));
     let ran = place.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(ran.status, 64, "{ran:?}");
@@ -291,7 +291,7 @@ fn offline_no_handshake_is_begun() {
 }
 
 #[test]
-fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there() {
+fn an_allowed_certificate_is_valid_for_its_host_only() {
     let names = ["127.0.0.1", "localhost"];
     let identity = Identity::self_signed(&names, true);
     let (sha256, other) = (identity.sha256(), "00".repeat(32));
@@ -313,7 +313,7 @@ fn an_allowed_certificate_passes_at_its_host_alone_and_another_is_refused_there(
 }
 
 #[test]
-fn an_allowed_certificate_is_good_whatever_else_is_wrong_with_it() {
+fn an_allowed_certificate_is_accepted_despite_other_faults() {
     let authority = Authority::new();
     let wrong = ["www.example.org"];
     let identities = [
@@ -374,7 +374,7 @@ fn way_to_allow(daemon: &Daemon, url: &str) -> String {
 }
 
 #[test]
-fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
+fn a_person_allows_a_certificate_and_another_is_refused() {
     let names = ["127.0.0.1"];
     let (first, second) =
         (Identity::self_signed(&names, false), Identity::self_signed(&names, false));
@@ -414,7 +414,7 @@ fn a_person_allows_a_certificate_and_another_one_is_refused_again() {
 }
 
 #[test]
-fn nobody_else_allows_a_certificate() {
+fn other_sites_and_users_cannot_allow_a_certificate() {
     let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
     let url = origin.url("/p");
     let mut daemon = Daemon::configured("[options]\n");
@@ -469,7 +469,7 @@ fn nobody_else_allows_a_certificate() {
 }
 
 #[test]
-fn without_a_control_password_the_page_gives_the_command_that_allows_a_certificate() {
+fn without_a_control_password_the_page_shows_the_allow_command() {
     let origin = TlsOrigin::start(Identity::self_signed(&["127.0.0.1"], false));
     let url = origin.url("/page/1.html");
     let daemon = Daemon::start();

@@ -122,7 +122,7 @@ fn see(daemon: &Daemon, trust: &Trust, row: &Row, version: &str) -> PathBuf {
 
 #[test]
 #[ignore = "needs openssl"]
-fn tools_find_nothing_wrong_with_the_certificate_of_any_host() {
+fn openssl_accepts_the_certificate_of_every_host() {
     let (daemon, trust) = stage();
     let mut serials = BTreeSet::new();
     for row in rows() {
@@ -166,7 +166,7 @@ fn tools_find_nothing_wrong_with_the_certificate_of_any_host() {
 
 #[test]
 #[ignore = "needs python3 with pkilint"]
-fn a_linter_finds_nothing_that_is_not_meant() {
+fn a_linter_reports_only_expected_findings() {
     let mut python = python_with("pkilint");
     let (daemon, trust) = stage();
     let rows = rows();
@@ -201,7 +201,7 @@ fn a_linter_finds_nothing_that_is_not_meant() {
 
 #[test]
 #[ignore = "needs gnutls-bin"]
-fn gnutls_finds_nothing_wrong_either() {
+fn gnutls_accepts_the_certificates() {
     for name in ["certtool", "gnutls-cli"] {
         program(&[name]);
     }
@@ -240,7 +240,7 @@ fn gnutls_finds_nothing_wrong_either() {
 
 #[test]
 #[ignore = "needs openssl"]
-fn nobody_below_our_authority_can_sign() {
+fn intermediate_certificates_of_our_authority_are_rejected() {
     let (daemon, trust) = stage();
     let secret = std::fs::read_to_string(daemon.spool().join("ca/authority.pem")).unwrap();
     let between = {
@@ -284,7 +284,7 @@ fn nobody_below_our_authority_can_sign() {
 
 #[test]
 #[ignore = "needs openssl"]
-fn the_authority_says_what_it_is() {
+fn the_authority_describes_itself() {
     let (daemon, trust) = stage();
     let root =
         tool("openssl", &["x509", "-in", trust.file(), "-noout", "-text", "-fingerprint"], "").out;

@@ -91,7 +91,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
 #[ignore = "needs curl and python3 with pycurl"]
-fn pages_are_kept_and_there_offline_for_every_client() {
+fn pages_are_stored_and_served_offline_to_every_client() {
     let kinds = [Kind::Curl, Kind::Curl8("1.1"), Kind::Curl8("2"), Kind::Python];
     for (kind, speaks) in kinds.into_iter().flat_map(|kind| ORIGINS.map(|speaks| (kind, speaks))) {
         let mut stage = Stage::speaking(speaks);
@@ -129,7 +129,7 @@ fn s_client(daemon: &Daemon, trust: &Trust, target: &str, arguments: &[&str]) ->
 
 #[test]
 #[ignore = "needs openssl"]
-fn what_openssl_asks_for_is_what_it_gets() {
+fn openssl_gets_a_certificate_for_the_requested_name() {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
     let trust = Trust::of(&daemon);
@@ -169,7 +169,7 @@ fn what_openssl_asks_for_is_what_it_gets() {
 
 #[test]
 #[ignore = "needs curl"]
-fn a_large_download_passes_in_little_memory() {
+fn a_large_download_is_forwarded_in_little_memory() {
     let _alone = heavy();
     for (speaks, option) in ORIGINS.into_iter().zip(["--http1.1", "--http2"]) {
         let stage = Stage::speaking(speaks);

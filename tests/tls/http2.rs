@@ -64,7 +64,7 @@ fn a_client_of_http_2_that_rejects_our_certificate_is_remembered() {
 }
 
 #[test]
-fn what_is_kept_comes_back_byte_for_byte() {
+fn stored_responses_are_served_byte_for_byte() {
     let stage = Stage::set("");
     let paths: Vec<String> = site::paths().iter().take(40).map(ToString::to_string).collect();
     for mode in ["online", "offline"] {
@@ -81,7 +81,7 @@ fn what_is_kept_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn answers_are_what_http_2_may_send() {
+fn responses_are_valid_http_2() {
     let stage = Stage::set("");
     let origin = &stage.site.origin;
     let text = "0123456789".repeat(10_000);
@@ -172,7 +172,7 @@ fn a_request_reaches_its_origin_as_over_http_1_1() {
 }
 
 #[test]
-fn another_host_is_misdirected_and_two_hosts_are_refused() {
+fn a_request_for_another_host_is_misdirected() {
     let stage = Stage::set("");
     let (client, host) = (stage.client(), stage.host());
     let other = |uri: &str, host: Option<&str>| {
@@ -211,7 +211,7 @@ fn a_hundred_streams_share_one_connection() {
 }
 
 #[test]
-fn a_download_goes_on_when_its_client_leaves() {
+fn a_download_continues_when_its_client_leaves() {
     let stage = Stage::set("");
     let (length, door) = (20 * 1024 * 1024, Gate::new());
     let path = format!("/big/{length}");
@@ -244,7 +244,7 @@ fn a_download_goes_on_when_its_client_leaves() {
 }
 
 #[test]
-fn what_is_missing_offline_is_queued_as_https() {
+fn a_missing_page_is_queued_as_https() {
     let stage = Stage::set("");
     stage.daemon.ok(&["offline"]);
     let person = as_person();

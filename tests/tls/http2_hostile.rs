@@ -60,7 +60,7 @@ fn rapid_resets_end_the_connection_and_reach_few_origins() {
 }
 
 #[test]
-fn resets_one_by_one_end_the_connection_too() {
+fn single_stream_resets_end_the_connection() {
     let _alone = heavy();
     let stage = Stage::set("[options]\nfinish-downloads = false\n");
     let client = stage.client();
@@ -84,7 +84,7 @@ fn resets_one_by_one_end_the_connection_too() {
 
 /// A stream that is reset after the head of its response counts as well. Other resets do not count.
 #[test]
-fn resets_after_the_head_of_an_answer_end_the_connection_too() {
+fn resets_after_the_response_head_end_the_connection() {
     let (stage, gate) = (Stage::set(""), Gate::new());
     let waits = std::sync::Arc::clone(&gate);
     stage.site.origin.on("/waits", move |exchange| {
@@ -114,7 +114,7 @@ fn resets_after_the_head_of_an_answer_end_the_connection_too() {
 }
 
 #[test]
-fn resets_that_the_client_makes_us_send_end_the_connection_too() {
+fn provoked_resets_end_the_connection() {
     let stage = Stage::set("");
     let (mut client, host) = (frames(&stage), stage.host());
     let mut bytes = Vec::new();
@@ -154,7 +154,7 @@ fn a_header_block_without_end_is_cut_off() {
 }
 
 #[test]
-fn a_header_list_may_be_so_large_and_no_larger() {
+fn the_size_of_a_header_list_is_limited() {
     let stage = Stage::set("");
     stage.site.origin.say("/large", Answer::html("large"));
     let value = "v".repeat(1_000);
@@ -186,7 +186,7 @@ fn floods_of_settings_and_pings_cost_no_memory() {
 }
 
 #[test]
-fn what_is_no_request_is_refused() {
+fn an_invalid_http_2_request_is_refused() {
     let stage = Stage::set("");
     stage.site.origin.say("/fine", Answer::html("fine"));
     let (mut client, host) = (frames(&stage), stage.host());
@@ -244,7 +244,7 @@ fn what_is_no_request_is_refused() {
 }
 
 #[test]
-fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
+fn an_unread_stream_is_reset_without_affecting_others() {
     let stage = Stage::set("[options]\nsocket-timeout = \"2s\"\n");
     let door = Gate::new();
     let wait = std::sync::Arc::clone(&door);
@@ -281,7 +281,7 @@ fn a_client_that_does_not_read_a_stream_is_ended_there_alone() {
 }
 
 #[test]
-fn a_tunnel_that_is_not_read_ends() {
+fn an_unread_tunnel_ends() {
     let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nidle-timeout = \"1s\"\n");
     let mut builder = h2::client::Builder::new();
     builder.initial_window_size(0);
@@ -302,7 +302,7 @@ fn a_tunnel_that_is_not_read_ends() {
 }
 
 #[test]
-fn many_streams_that_are_not_read_take_bounded_memory() {
+fn many_unread_streams_take_bounded_memory() {
     let _alone = heavy();
     let stage = Stage::set("");
     let big = "/big/30000000";
@@ -334,7 +334,7 @@ fn many_streams_that_are_not_read_take_bounded_memory() {
 }
 
 #[test]
-fn a_body_that_never_comes_is_given_up() {
+fn a_missing_request_body_times_out() {
     let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
     stage.site.origin.on("/form", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -357,7 +357,7 @@ fn a_body_that_never_comes_is_given_up() {
 
 #[test]
 #[ignore = "slow"]
-fn a_connection_without_streams_ends_and_says_so() {
+fn an_idle_connection_ends_with_goaway() {
     let stage = Stage::set("[options]\nidle-timeout = \"1s\"\n");
     let mut client = frames(&stage);
     assert_eq!(client.until(GOAWAY).error(), 0);
@@ -374,7 +374,7 @@ fn a_connection_without_streams_ends_and_says_so() {
 }
 
 #[test]
-fn a_stop_lets_streams_end() {
+fn a_stop_waits_for_open_streams() {
     let mut stage = Stage::set("");
     let door = Gate::new();
     let wait = std::sync::Arc::clone(&door);

@@ -22,7 +22,7 @@ fn start_with(manners: Manners, config: &str) -> (Daemon, TlsOrigin) {
 }
 
 #[test]
-fn many_pages_come_over_one_connection_and_are_there_offline() {
+fn many_pages_are_fetched_over_one_connection_and_stored() {
     let (daemon, mut origin) = start();
     let paths: Vec<String> = (0..40).map(|number| format!("/page/{number}.html")).collect();
     let urls: Vec<String> = paths.iter().map(|path| origin.url_at("localhost", path)).collect();
@@ -51,7 +51,7 @@ fn many_pages_come_over_one_connection_and_are_there_offline() {
 }
 
 #[test]
-fn an_origin_without_http2_is_asked_over_http1() {
+fn an_origin_without_http2_is_contacted_over_http1() {
     let (daemon, origin) = start_with(Manners::default(), "");
     std::thread::scope(|scope| {
         for number in 0..12 {
@@ -63,7 +63,7 @@ fn an_origin_without_http2_is_asked_over_http1() {
 }
 
 #[test]
-fn both_versions_are_kept_alike() {
+fn responses_of_both_versions_are_stored_alike() {
     let authority = Authority::new();
     let daemon = authority.daemon("");
     let kept = [HTTP2, Manners::default()].map(|manners| {
@@ -87,7 +87,7 @@ fn both_versions_are_kept_alike() {
 }
 
 #[test]
-fn forms_pass_whole() {
+fn forms_are_forwarded_completely() {
     let (daemon, origin) = start();
     origin.origin.on("/form", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -121,7 +121,7 @@ fn forms_pass_whole() {
 }
 
 #[test]
-fn interim_answers_pass() {
+fn interim_responses_are_forwarded() {
     let (daemon, origin) = start();
     origin.origin.on("/hints", |exchange| {
         exchange.send("HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n")?;
@@ -137,7 +137,7 @@ fn interim_answers_pass() {
 }
 
 #[test]
-fn trailers_pass_and_are_kept() {
+fn trailers_are_forwarded_and_stored() {
     let (daemon, origin) = start();
     let sum = Answer::html("sum").field("Trailer", "X-Sum").trailer("X-Sum", "3");
     origin.origin.say("/sum", sum);
@@ -150,7 +150,7 @@ fn trailers_pass_and_are_kept() {
 }
 
 #[test]
-fn an_answer_cut_short_is_never_kept_whole() {
+fn a_truncated_response_is_never_stored_as_complete() {
     let (daemon, origin) = start();
     origin.origin.on("/short", |exchange| {
         exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")?;
@@ -180,7 +180,7 @@ fn an_answer_cut_short_is_never_kept_whole() {
 }
 
 #[test]
-fn an_upgrade_goes_over_http1_beside_it() {
+fn an_upgrade_uses_a_separate_http1_connection() {
     let (daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
     origin.origin.on("/upgrade", |exchange| {
@@ -203,7 +203,7 @@ fn an_upgrade_goes_over_http1_beside_it() {
 }
 
 #[test]
-fn no_more_streams_than_the_origin_takes() {
+fn the_stream_limit_of_the_origin_is_respected() {
     let (daemon, origin) = start_with(Manners { speaks: Speaks::FewStreams(3), ..HTTP2 }, "");
     std::thread::scope(|scope| {
         for number in 0..30 {
@@ -216,7 +216,7 @@ fn no_more_streams_than_the_origin_takes() {
 }
 
 #[test]
-fn two_hundred_of_the_queue_are_fetched_over_one_connection() {
+fn two_hundred_queued_requests_use_one_connection() {
     let config = "[fetch-options]\nat-once = 50\nper-host = 50\n";
     let (daemon, origin) = start_with(HTTP2, config);
     daemon.ok(&["offline"]);
@@ -235,7 +235,7 @@ fn two_hundred_of_the_queue_are_fetched_over_one_connection() {
 }
 
 #[test]
-fn going_offline_closes_the_connection_and_nothing_goes_out() {
+fn going_offline_closes_the_connection_and_sends_nothing() {
     let (daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     daemon.settle();
@@ -251,7 +251,7 @@ fn going_offline_closes_the_connection_and_nothing_goes_out() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
+fn a_stop_does_not_wait_for_an_unused_connection() {
     let (mut daemon, origin) = start();
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     assert!(daemon.down().success());
@@ -260,7 +260,7 @@ fn a_stop_does_not_wait_for_a_connection_that_nobody_uses() {
 }
 
 #[test]
-fn an_origin_that_wants_a_certificate_is_told_of() {
+fn an_origin_that_requires_a_client_certificate_is_reported() {
     let (daemon, origin) =
         start_with(Manners { wants_client: true, ..HTTP2 }, "[fetch-options]\nattempts = 1\n");
     let page = daemon.browse(&origin.url("/p"));
@@ -275,7 +275,7 @@ const LARGE: u64 = 64 << 20;
 const MEMORY: u64 = 36 * 1024;
 
 #[test]
-fn large_bodies_pass_both_ways_in_little_memory() {
+fn large_bodies_are_forwarded_both_ways_in_little_memory() {
     let _alone = heavy();
     let (daemon, origin) = start();
     let mut check = site::Check::new();
@@ -337,7 +337,7 @@ fn a_client_that_stops_reading_stops_no_other() {
 }
 
 #[test]
-fn a_form_whose_sender_left_is_given_up() {
+fn an_abandoned_form_is_cancelled() {
     let (daemon, origin) = start();
     origin.origin.on("/form", |exchange| {
         exchange.body()?;
@@ -359,7 +359,7 @@ fn a_form_whose_sender_left_is_given_up() {
 /// Requests of several people share an HTTP/2 connection, so no request may log the connection in
 /// (RFC 4559).
 #[test]
-fn a_login_of_a_connection_does_not_come_over_http2() {
+fn a_connection_login_is_not_sent_over_http2() {
     let (daemon, origin) = start();
     let url = origin.url("/page/1.html");
     for (fields, version) in [("", Some("h2")), ("Authorization: Negotiate x\r\n", None)] {

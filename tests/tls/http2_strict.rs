@@ -15,7 +15,7 @@ fn frames(stage: &Stage) -> Frames {
 }
 
 #[test]
-fn a_length_is_said_once_and_as_a_number() {
+fn content_length_is_sent_once_as_a_number() {
     let stage = Stage::set("");
     let (origin, host) = (&stage.site.origin, stage.host());
     origin.on("/form", |exchange| {
@@ -58,7 +58,7 @@ fn a_length_is_said_once_and_as_a_number() {
 }
 
 #[test]
-fn a_field_that_would_be_two_or_none_elsewhere_is_refused() {
+fn an_ambiguous_field_is_refused() {
     let stage = Stage::set("");
     let host = stage.host();
     let (mut client, mut stream) = (frames(&stage), 1);
@@ -87,7 +87,7 @@ fn a_field_that_would_be_two_or_none_elsewhere_is_refused() {
 }
 
 #[test]
-fn the_asterisk_is_for_options_alone() {
+fn the_asterisk_target_is_valid_for_options_only() {
     let stage = Stage::set("");
     let (mut client, host) = (frames(&stage), stage.host());
     for (stream, method, want) in [(1, "OPTIONS", 0x89), (3, "GET", 0x8c), (5, "POST", 0x8c)] {
@@ -102,7 +102,7 @@ fn the_asterisk_is_for_options_alone() {
 }
 
 #[test]
-fn no_more_fields_than_over_http_1_1() {
+fn the_number_of_fields_is_limited_as_over_http_1_1() {
     let stage = Stage::set("");
     stage.site.origin.say("/many", Answer::html("many"));
     let names: Vec<String> = (0..300).map(|number| format!("x-{number}")).collect();
@@ -114,7 +114,7 @@ fn no_more_fields_than_over_http_1_1() {
 }
 
 #[test]
-fn trailers_come_over_http_2_without_those_of_a_connection() {
+fn trailers_are_sent_without_connection_fields() {
     let stage = Stage::set("");
     stage.site.origin.say(
         "/sum",

@@ -66,7 +66,7 @@ fn names_addresses_and_ports_each_have_their_certificate() {
 }
 
 #[test]
-fn inside_a_connection_there_is_one_site() {
+fn an_intercepted_connection_serves_one_site_only() {
     let daemon = offline("");
     let trust = Trust::of(&daemon);
     let open =
@@ -84,7 +84,7 @@ fn inside_a_connection_there_is_one_site() {
 }
 
 #[test]
-fn the_authority_stays_and_is_offered_on_a_page() {
+fn the_authority_survives_a_restart_and_can_be_downloaded() {
     let mut daemon = Daemon::start();
     let trust = Trust::of(&daemon);
     daemon.restart();
@@ -122,7 +122,7 @@ fn the_authority_stays_and_is_offered_on_a_page() {
 }
 
 #[test]
-fn what_passes_is_told_offline_before_it_stands_and_what_is_refused_always() {
+fn tunnels_are_refused_with_their_reason_before_they_open() {
     let daemon =
         offline("[https]\ntunnel = [\"*://t.example/*\"]\nrefuse = [\"*://r.example/*\"]\n");
     for (target, want) in [
@@ -180,7 +180,7 @@ fn a_client_that_rejects_our_certificate_passes_unread_at_its_next_try() {
 }
 
 #[test]
-fn what_is_refused_is_not_reached_under_an_address_in_any_protocol() {
+fn a_refused_host_is_not_reached_by_its_address() {
     use std::io::Write;
     let daemon = Daemon::configured("[https]\nrefuse = [\"*://r.example/*\"]\n");
     for alpn in [&[][..], &[&b"h2"[..]]] {
@@ -195,7 +195,7 @@ fn what_is_refused_is_not_reached_under_an_address_in_any_protocol() {
 }
 
 #[test]
-fn what_speaks_no_http_passes_unread() {
+fn other_protocols_are_tunnelled_unread() {
     let daemon = Daemon::start();
     for alpn in [&[&b"imap"[..]][..], &[b"acme-tls/1"]] {
         let (listener, there) = listen();

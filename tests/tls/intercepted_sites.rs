@@ -5,7 +5,7 @@ use crate::harness::daemon::AS_PERSON;
 use crate::harness::{After, Answer, Authority, Client, Stage, Tls, TlsOrigin};
 
 #[test]
-fn inside_everything_is_as_on_a_plain_connection() {
+fn requests_inside_a_tunnel_behave_as_on_a_plain_connection() {
     let stage = Stage::set();
     let origin = &stage.site.origin;
     let hinted = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nAlt-Svc: h3=\":443\"";
@@ -54,7 +54,7 @@ fn inside_everything_is_as_on_a_plain_connection() {
 }
 
 #[test]
-fn what_is_missing_offline_is_fetched_by_https_later() {
+fn a_page_missing_offline_is_fetched_by_https_later() {
     let stage = Stage::set();
     stage.site.origin.say("/later", Answer::html("came later"));
     stage.daemon.ok(&["offline"]);
@@ -73,7 +73,7 @@ fn what_is_missing_offline_is_fetched_by_https_later() {
 }
 
 #[test]
-fn a_site_that_cannot_be_verified_is_told_inside() {
+fn an_unverified_site_is_reported_inside_the_connection() {
     let other = Authority::new();
     let stage = Stage::set();
     let bad = TlsOrigin::start(other.identity(&["127.0.0.1"]));

@@ -9,7 +9,7 @@ fn start() -> (Daemon, TlsOrigin) {
 }
 
 #[test]
-fn a_page_is_got_by_command_and_is_there_offline_and_after_a_restart() {
+fn a_page_fetched_by_command_is_served_offline_after_a_restart() {
     let (mut daemon, mut origin) = start();
     let url = origin.url_at("localhost", "/secure?q=1");
     origin.origin.say("/secure", Answer::html("kept over TLS"));
@@ -49,7 +49,7 @@ fn the_same_path_over_http_is_another_page() {
 }
 
 #[test]
-fn connections_are_kept_alive_and_pages_revalidated() {
+fn connections_are_reused_and_pages_revalidated() {
     let (daemon, origin) = start();
     origin.origin.say(
         "/tagged",
@@ -74,7 +74,7 @@ fn connections_are_kept_alive_and_pages_revalidated() {
 }
 
 #[test]
-fn a_connection_that_ended_while_idle_is_replaced_unseen() {
+fn a_connection_closed_while_idle_is_replaced() {
     let (daemon, origin) = start();
     for path in ["/page/1.html", "/page/2.html", "/page/3.html", "/page/4.html"] {
         let page = daemon.get(&origin.url(path));
@@ -127,7 +127,7 @@ fn redirects_lead_from_http_to_https_and_back() {
 }
 
 #[test]
-fn a_redirect_to_what_is_not_fetched_stays_listed() {
+fn a_redirect_to_an_unfetchable_url_stays_queued() {
     let (daemon, origin) = start();
     origin.origin.say("/away", Answer::redirect(302, "ftp://127.0.0.1/file"));
     assert_ne!(daemon.run(&["get", &origin.url("/away")]).status, 0);
@@ -141,7 +141,7 @@ fn a_redirect_to_what_is_not_fetched_stays_listed() {
 }
 
 #[test]
-fn a_connection_changes_to_another_protocol_inside_tls() {
+fn an_upgrade_works_inside_tls() {
     let (daemon, origin) = start();
     origin.origin.on("/upgrade", |exchange| {
         exchange.send("HTTP/1.1 101 Said\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n")?;
@@ -161,7 +161,7 @@ fn a_connection_changes_to_another_protocol_inside_tls() {
 }
 
 #[test]
-fn forms_and_large_bodies_pass() {
+fn forms_and_large_bodies_are_forwarded() {
     let (daemon, origin) = start();
     origin.origin.on("/form", |exchange| {
         let body = exchange.body()?.to_vec();
@@ -187,7 +187,7 @@ fn forms_and_large_bodies_pass() {
 }
 
 #[test]
-fn older_tls_and_chains_through_others_are_taken() {
+fn older_tls_and_intermediate_certificates_are_accepted() {
     let authority = Authority::new();
     let names = ["127.0.0.1"];
     let old = Manners { old: true, ..Manners::default() };
@@ -203,7 +203,7 @@ fn older_tls_and_chains_through_others_are_taken() {
 }
 
 #[test]
-fn connect_is_a_tunnel_still() {
+fn connect_still_opens_a_tunnel() {
     let (daemon, origin) = start();
     let mut client = daemon.client();
     client.send(format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", origin.addr));

@@ -32,7 +32,7 @@ fn curl(daemon: &Daemon, arguments: &[&str]) -> Ran {
 
 #[test]
 #[ignore = "needs curl"]
-fn our_pages_are_there_for_curl() {
+fn own_pages_are_served_to_curl_over_tls() {
     let daemon = Daemon::start();
     let port = daemon.addr().port();
     for (version, want) in [("--http2", "2"), ("--http1.1", "1.1")] {
@@ -65,7 +65,7 @@ fn a_client_that_uses_it_as_its_proxy_reaches_everything() {
 }
 
 #[test]
-fn over_http_2_it_is_a_proxy_too() {
+fn the_tls_port_is_a_proxy_over_http_2() {
     let stage = Stage::set("");
     stage.site.origin.say("/page", Answer::html("kept"));
     let (proxy, origin) = (stage.daemon.addr(), stage.site.origin.addr);
@@ -98,7 +98,7 @@ fn over_http_2_it_is_a_proxy_too() {
 }
 
 #[test]
-fn forms_come_from_our_own_pages_over_tls_alone() {
+fn forms_are_accepted_only_from_our_own_pages_over_tls() {
     let daemon = Daemon::start();
     let trust = daemon.page("/ca.crt").body;
     let host = format!("localhost:{}", daemon.addr().port());
@@ -147,7 +147,7 @@ fn no_other_name_gets_a_certificate() {
 
 #[test]
 #[ignore = "slow"]
-fn who_begins_slowly_is_let_go() {
+fn a_slow_tls_handshake_is_closed() {
     let daemon = Daemon::configured("[options]\nidle-timeout = \"1s\"\n");
     let ends = |first: &[u8]| {
         let mut stream = TcpStream::connect(daemon.addr()).unwrap();
@@ -165,7 +165,7 @@ fn who_begins_slowly_is_let_go() {
 }
 
 #[test]
-fn through_the_proxy_it_is_found_without_a_line() {
+fn own_pages_are_served_over_tls_through_the_proxy_port() {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
     let trust = daemon.page("/ca.crt").body;

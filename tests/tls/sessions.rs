@@ -24,7 +24,7 @@ fn connect(daemon: &Daemon, trust: &Trust, host: &str, arguments: &[&str]) -> Ra
 
 #[test]
 #[ignore = "needs openssl"]
-fn a_session_of_one_host_is_nothing_to_another_nor_after_a_restart() {
+fn a_tls_session_is_valid_for_one_host_until_a_restart() {
     let mut daemon = Daemon::start();
     daemon.ok(&["offline"]);
     let trust = Trust::of(&daemon);
@@ -56,7 +56,7 @@ fn a_session_of_one_host_is_nothing_to_another_nor_after_a_restart() {
 
 #[test]
 #[ignore = "needs openssl"]
-fn no_ticket_is_given_out() {
+fn no_session_ticket_is_issued() {
     let daemon = Daemon::start();
     daemon.ok(&["offline"]);
     let trust = Trust::of(&daemon);

@@ -111,7 +111,7 @@ async fn has_ended(body: &mut h2::RecvStream) -> bool {
 }
 
 #[test]
-fn frames_pass_both_ways_over_http_2() {
+fn frames_are_forwarded_both_ways_over_http_2() {
     let stage = Stage::set("");
     echo(&stage.site.origin);
     let client = stage.client();
@@ -142,7 +142,7 @@ fn frames_pass_both_ways_over_http_2() {
 }
 
 #[test]
-fn frames_pass_both_ways_over_http_1_1() {
+fn frames_are_forwarded_both_ways_over_http_1_1() {
     let stage = Stage::set("");
     echo(&stage.site.origin);
     let config = tls(&stage.trust, &[b"http/1.1"]);
@@ -171,7 +171,7 @@ fn frames_pass_both_ways_over_http_1_1() {
 }
 
 #[test]
-fn what_is_no_websocket_is_told() {
+fn a_failed_websocket_handshake_is_reported() {
     let stage = Stage::set("");
     let origin = &stage.site.origin;
     origin.say("/page", Answer::html("a page"));

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn no_set_keeps_what_would_end_its_part() {
+    fn no_character_set_contains_its_delimiters() {
         for byte in [b'?', b'#', b'%', b' ', b'\\', 0, 0x7f, 0x80, 0xff] {
             assert!(!is(byte, PATH | PATH_NO_DOT | PASSWORD | FORM_ARGS), "{byte}");
         }

@@ -82,7 +82,7 @@ impl Iterator for Extraction<'_> {
     fn next(&mut self) -> Option<ExtractedUrl> {
         loop {
             let start = self.at;
-            let c = self.rest(start).chars().next()?;
+            let c = self.text_from(start).chars().next()?;
             let found = match c {
                 '<' => self.enclosed(start + 1, '>'),
                 '"' => self.enclosed(start + 1, '"'),
@@ -94,7 +94,8 @@ impl Iterator for Extraction<'_> {
             }
             if self.at == start {
                 // A scheme does not begin in the middle of a word.
-                let digits = self.rest(start).bytes().take_while(u8::is_ascii_alphanumeric).count();
+                let digits =
+                    self.text_from(start).bytes().take_while(u8::is_ascii_alphanumeric).count();
                 self.at = start + digits.max(c.len_utf8());
             }
         }
@@ -102,21 +103,21 @@ impl Iterator for Extraction<'_> {
 }
 
 impl<'a> Extraction<'a> {
-    fn rest(&self, from: usize) -> &'a str {
+    fn text_from(&self, from: usize) -> &'a str {
         self.text.get(from..).unwrap_or_default()
     }
 
     /// Reads a URL that begins with the word at `start`, or after it if the word is `URL:`.
     fn word(&mut self, start: usize) -> Option<ExtractedUrl> {
-        let rest = self.rest(start);
+        let rest = self.text_from(start);
         let length = rest.bytes().take_while(|&byte| is_scheme_byte(byte)).count();
         let word = rest.get(..length).unwrap_or_default();
         self.at = start + length;
-        if !self.rest(self.at).starts_with(':') {
+        if !self.text_from(self.at).starts_with(':') {
             return None;
         }
         if word.eq_ignore_ascii_case("url") {
-            let after = self.rest(self.at + 1);
+            let after = self.text_from(self.at + 1);
             self.at = self.text.len() - after.trim_start().len();
             return self.bare(self.at, true);
         }
@@ -131,7 +132,7 @@ impl<'a> Extraction<'a> {
     /// Reads a URL without delimiters at `start`. It ends before the first character that a URL
     /// cannot contain.
     fn bare(&mut self, start: usize, prefixed: bool) -> Option<ExtractedUrl> {
-        let rest = self.rest(start);
+        let rest = self.text_from(start);
         if !begins_url(rest, prefixed) {
             return None;
         }
@@ -147,7 +148,7 @@ impl<'a> Extraction<'a> {
     /// Reads a URL that begins at `start`, after an opening delimiter, and ends before `close`.
     /// `None` if there is no such URL.
     fn enclosed(&mut self, start: usize, close: char) -> Option<ExtractedUrl> {
-        let rest = self.rest(start);
+        let rest = self.text_from(start);
         let end = rest.bytes().take(MAX_ENCLOSED).position(|b| matches!(b, b'<' | b'>' | b'"'))?;
         let (inside, after) = rest.split_at_checked(end)?;
         if !after.starts_with(close) {

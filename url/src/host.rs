@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host_or_port() {
+    fn an_invalid_host_or_port_is_refused() {
         for given in [
             "",
             ":80",

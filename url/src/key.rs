@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hash_of_a_whole_text_is_sha_256() {
+    fn the_hash_of_a_text_is_sha_256() {
         let text: Vec<u8> = (0..=255).collect();
         for end in 0..=text.len() {
             let expected: [u8; 32] = Sha256::digest(&text[..end]).into();

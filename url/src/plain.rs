@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_simple_stands_for_itself_in_a_path() {
+    fn simple_characters_are_unescaped_in_a_path() {
         for byte in 0..=u8::MAX {
             let text = [b"http://www.a.example/a", &[byte][..]].concat();
             assert!(!is_simple(&text) || is(byte, PATH), "{byte}");

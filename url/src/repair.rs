@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_2_9_got_wrong() {
+    fn mistakes_of_2_9_are_corrected() {
         let rows = [
             ("&#10;x", "\nx"),
             ("&#0;x", "%EF%BF%BDx"),

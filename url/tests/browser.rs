@@ -99,7 +99,7 @@ fn parse(base: &str, text: &str) -> String {
 }
 
 #[test]
-fn each_state_does_what_the_standard_says() {
+fn each_parser_state_follows_the_standard() {
     let mut wrong = Vec::new();
     for (base, text, want) in ROWS {
         let got = parse(base, text);
@@ -115,7 +115,7 @@ fn each_state_does_what_the_standard_says() {
 }
 
 #[test]
-fn a_url_is_taken_apart() {
+fn a_url_is_split_into_its_components() {
     let url: BrowserUrl =
         "https://us:er@Example.com:8042/over/there?name=ferret#nose".parse().unwrap();
     assert_eq!(url.to_string(), "https://us:er@example.com:8042/over/there?name=ferret#nose");
@@ -334,7 +334,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(base in any::<String>(), text in any::<String>()) {
+    fn any_text_has_a_result(base in any::<String>(), text in any::<String>()) {
         agrees(&base, &text)?;
         agrees("http://h/a/b", &text)?;
         for rules in [ResolutionRules::DraftFielding, ResolutionRules::Rfc3986, ResolutionRules::Browser] {

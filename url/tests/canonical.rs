@@ -44,7 +44,7 @@ fn table() {
 }
 
 #[test]
-fn the_url_of_an_answer_to_a_form_is_known() {
+fn the_url_of_a_form_response_is_recognized() {
     for (url, want) in [
         ("http://a/?!POST:00ff", true),
         ("http://a/?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", true),

@@ -5,7 +5,7 @@ use serde_json::Value;
 use wwwoffle_url::{MAX_REFERENCE, PdfError, pdf_canonical, pdf_identifier};
 
 #[test]
-fn each_step_is_taken() {
+fn each_parsing_step_is_applied() {
     let rows = [
         // 2: the leftmost `#` and the text after it are removed.
         ("http://h/a#b#c", "http://h/a"),
@@ -49,7 +49,7 @@ fn each_step_is_taken() {
 /// Step 1, compared with the measured column. The relative URL may be resolved before or inside the
 /// function.
 #[test]
-fn relative_urls_are_made_absolute_as_rfc_1808_says() {
+fn relative_urls_are_resolved_as_rfc_1808_says() {
     let mut wrong = Vec::new();
     for row in include_str!("data/resolve.jsonl").lines() {
         let row: Value = serde_json::from_str(row).unwrap();
@@ -78,7 +78,7 @@ fn parameters_never_become_a_host() {
 }
 
 #[test]
-fn what_has_no_canonical_string_says_why() {
+fn a_url_without_canonical_form_is_explained() {
     assert_eq!(pdf_canonical("a", None), Err(PdfError::Relative));
     assert_eq!(pdf_canonical("a", Some("/b")), Err(PdfError::Relative));
     let long = "a".repeat(MAX_REFERENCE + 1);

@@ -212,7 +212,7 @@ proptest! {
     }
 
     #[test]
-    fn what_means_the_same_has_one_key(one in url(), other in url()) {
+    fn equivalent_urls_have_one_key(one in url(), other in url()) {
         let both = (url::Url::parse(&one), url::Url::parse(&other));
         if let ((Ok(a), Ok(b)), (Some(one), Some(other))) = (both, (parse(&one), parse(&other))) {
             prop_assert_eq!(one.key() == other.key(), meaning(&a) == meaning(&b));
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn credentials_are_kept_whole_and_never_shown(
+    fn credentials_are_complete_and_never_shown(
         user in prop::collection::vec(any::<u8>(), 0..8),
         password in prop::collection::vec(any::<u8>(), 0..8),
     ) {
@@ -263,7 +263,7 @@ proptest! {
     }
 
     #[test]
-    fn links_lead_where_a_browser_goes(base in url(), link in text(10)) {
+    fn links_resolve_as_in_a_browser(base in url(), link in text(10)) {
         let local = LocalHost::default();
         let Some(ours) = parse(&base) else { return Ok(()) };
         let theirs = url::Url::parse(ours.as_str()).unwrap().join(&link);
@@ -295,7 +295,7 @@ proptest! {
 
 /// The pairs of escapes that a faulty decoder would most likely make equal.
 #[test]
-fn escapes_that_stay_apart() {
+fn different_escapes_have_different_keys() {
     for (one, other) in [
         ("http://a/b%2Fc", "http://a/b/c"),
         ("http://a/b%2F..%2Fc", "http://a/c"),

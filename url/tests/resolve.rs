@@ -100,7 +100,7 @@ fn the_copy_of_the_rows_is_current() {
 }
 
 #[test]
-fn what_cannot_be_resolved_says_why() {
+fn an_unresolvable_reference_is_explained() {
     let long = "a".repeat(wwwoffle_url::MAX_REFERENCE + 1);
     let rows = [
         (
@@ -152,7 +152,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn taking_apart_and_putting_together_are_inverse(text in "[a:/?#@. ]{0,16}|\\PC*") {
+    fn splitting_and_joining_are_inverse(text in "[a:/?#@. ]{0,16}|\\PC*") {
         let reference = Reference::parse(&text);
         prop_assert_eq!(reference.to_string(), text.as_str());
         let fragment = reference.fragment();

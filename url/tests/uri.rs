@@ -70,7 +70,7 @@ fn rows_are_accepted_or_refused() {
 }
 
 #[test]
-fn a_refusal_names_the_part_and_the_place() {
+fn a_refusal_names_the_component_and_its_position() {
     let rows = [
         ("a/b", "the URI has no scheme"),
         ("1a:b", "\"1a\" is not a scheme"),
@@ -122,7 +122,7 @@ fn literals_follow_the_rfc() {
 }
 
 #[test]
-fn absent_and_empty_are_told_apart() {
+fn absent_and_empty_components_differ() {
     let uri = |text| Uri::parse_reference(text, Grammar::Strict).unwrap();
     let empty = uri("x://@:?#");
     assert_eq!((empty.userinfo(), empty.host(), empty.port()), (Some(""), Some(""), Some("")));
@@ -240,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_encoded_is_decoded(fields in fields()) {
+    fn encoded_fields_round_trip(fields in fields()) {
         if let Ok(uri) = fields.encode() {
             prop_assert_eq!(&uri.decode_fields(), &fields);
             prop_assert_eq!(Uri::parse_reference(&uri.form(), Grammar::Strict), Ok(uri));

@@ -112,7 +112,7 @@ fn hits_of_a_search() {
 }
 
 #[test]
-fn an_item_of_another_version() {
+fn an_item_of_another_version_is_read() {
     // An older daemon sends no marks, and a newer one may send more fields.
     let older = MINIMAL.replace(",\"queued\":false,\"monitored\":false,\"pinned\":false", "");
     assert_eq!(serde_json::from_str::<IndexItem>(&older).unwrap(), minimal());

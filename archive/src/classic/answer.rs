@@ -33,7 +33,7 @@ pub(super) fn read(
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let length = file.reader.len().saturating_sub(start);
     let content = file.reader.part(start, length);
-    let told = head.fields.content_length();
+    let declared = head.fields.content_length();
     let body: Box<dyn Read> = if head.fields.has_word("pragma", COMPRESSED) {
         remove_word(&mut head, "pragma", COMPRESSED);
         for coding in ["x-gzip", "gzip"] {
@@ -43,7 +43,7 @@ pub(super) fn read(
         Box::new(expand::gzip(content.buffered()))
     } else {
         let is_coded = head.fields.has("content-encoding");
-        if told.is_some_and(|told| told > length) && !is_coded {
+        if declared.is_some_and(|declared| declared > length) && !is_coded {
             return Err(ReadFault::Archive("it is incomplete".into()));
         }
         head.fields.set("Content-Length", &length.to_string());

@@ -97,11 +97,11 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
         head.fields.remove("content-length");
     } else if head.fields.has("content-length") {
         let mut values = head.fields.all("content-length");
-        let told = head.fields.content_length();
+        let declared = head.fields.content_length();
         let is_valid = values.all(|value| Some(value) == head.fields.first("content-length"));
-        match told.filter(|_| is_valid) {
+        match declared.filter(|_| is_valid) {
             None => return Err(refuse("its Content-Length is invalid")),
-            Some(told) if told > length => {
+            Some(declared) if declared > length => {
                 return Err(refuse("its body is shorter than its Content-Length"));
             }
             Some(_) => {}
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_url_of_a_form_and_a_recursive_fetch_are_known() {
+    fn urls_of_forms_and_recursive_fetches_are_recognized() {
         for (given, want) in [
             ("http://a/?!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", Some("http://a/")),
             ("http://a/p?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", Some("http://a/p?b=c")),

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_and_none_is_given_twice() {
+    fn export_names_are_safe_and_unique() {
         let (mut names, mut given) = (Names::default(), HashSet::new());
         let long = "x".repeat(5_000);
         let deep = "a/".repeat(3_000);

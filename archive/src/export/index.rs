@@ -24,7 +24,7 @@ pub(super) fn uri(entry: &Entry) -> String {
 /// The line for a response in the archive `file`.
 pub(super) fn line(entry: &Entry, position: RecordPosition, file: &str) -> String {
     let uri = uri(entry);
-    let told = json!({
+    let fields = json!({
         "url": uri,
         "mime": media_type(entry),
         "status": entry.status().to_string(),
@@ -33,7 +33,7 @@ pub(super) fn line(entry: &Entry, position: RecordPosition, file: &str) -> Strin
         "offset": position.offset.to_string(),
         "filename": file,
     });
-    format!("{} {} {told}", surt(&uri), digits(entry.received()))
+    format!("{} {} {fields}", surt(&uri), digits(entry.received()))
 }
 
 /// The media type of a response, without parameters.

@@ -26,7 +26,7 @@ pub(super) struct WaczWriter<W> {
 /// The WARC inside a WACZ, being written.
 pub(super) struct WaczArchive<'a, W: Write + Seek> {
     warcs: WarcWriter<io::BufWriter<MemberWriter<'a, W>>>,
-    told: IndexData,
+    index_data: IndexData,
 }
 
 /// The lines of the index and of the list of pages, and the length and digest of the WARC.
@@ -46,12 +46,16 @@ impl<W: Write + Seek> WaczWriter<W> {
     pub(super) fn warc(&mut self, options: &ExportOptions) -> io::Result<WaczArchive<'_, W>> {
         let member = self.zip.begin(&format!("archive/{ARCHIVE}"))?;
         let warcs = WarcWriter::begin(io::BufWriter::new(member), options)?;
-        Ok(WaczArchive { warcs, told: IndexData::default() })
+        Ok(WaczArchive { warcs, index_data: IndexData::default() })
     }
 
     /// Writes the index, the pages and the digests.
-    pub(super) fn finish(mut self, told: IndexData, options: &ExportOptions) -> io::Result<W> {
-        let IndexData { mut lines, pages, archive } = told;
+    pub(super) fn finish(
+        mut self,
+        index_data: IndexData,
+        options: &ExportOptions,
+    ) -> io::Result<W> {
+        let IndexData { mut lines, pages, archive } = index_data;
         lines.sort_unstable();
         let index = self.zip.add(INDEX, text(&lines).as_bytes())?;
         let header = json!({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"});
@@ -80,7 +84,7 @@ impl<W: Write + Seek> WaczWriter<W> {
 impl<W: Write + Seek> WaczArchive<'_, W> {
     pub(super) fn add(&mut self, entry: &Entry, titles: Titles<'_>) -> io::Result<()> {
         let position = self.warcs.add(entry)?;
-        self.told.lines.push(index::line(entry, position, ARCHIVE));
+        self.index_data.lines.push(index::line(entry, position, ARCHIVE));
         let kind = index::media_type(entry);
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
@@ -93,7 +97,7 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
             if let (Some(title), Some(page)) = (titles(entry), page.as_object_mut()) {
                 page.insert("title".to_owned(), title.into());
             }
-            self.told.pages.push(page.to_string());
+            self.index_data.pages.push(page.to_string());
         }
         Ok(())
     }
@@ -102,8 +106,8 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
     pub(super) fn finish(mut self) -> io::Result<IndexData> {
         let member =
             self.warcs.into_inner().into_inner().map_err(io::IntoInnerError::into_error)?;
-        self.told.archive = Some(member.finish()?);
-        Ok(self.told)
+        self.index_data.archive = Some(member.finish()?);
+        Ok(self.index_data)
     }
 }
 

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_ids_are_as_the_standards_have_them() {
+    fn times_and_ids_follow_the_standards() {
         assert_eq!(time("2024-05-01T10:00:00Z".parse().unwrap()), "2024-05-01T10:00:00Z");
         assert_eq!(time("2024-05-01T10:00:00.5Z".parse().unwrap()), "2024-05-01T10:00:00.500000Z");
         let id = id(&[b"a"]);

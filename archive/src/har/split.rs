@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_are_told_from_what_looks_like_them() {
+    fn entries_are_distinguished_from_similar_text() {
         for (text, want) in [
             (
                 r#"{"log":{"entries":[{"a":1},{"b":{"c":[{}]}}]}}"#,
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_ends() {
+    fn invalid_json_is_refused() {
         for text in [r#"{"log":{"entries":[{"a":1}"#, "{]", "}", &"[".repeat(1_000)] {
             assert!(split(text).is_err(), "{text}");
         }

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_archive_refers_to_is_bounded_by_its_length() {
+    fn references_of_an_archive_are_limited_by_its_length() {
         let mut budget = CopyBudget::of(2 << 20);
         // Many short records may refer to one large body.
         let copies = (0..10_000).take_while(|_| budget.spend(64 << 20).is_ok()).count();

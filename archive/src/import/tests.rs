@@ -70,7 +70,7 @@ fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()
     let when = jiff::Timestamp::from_second(50).unwrap();
     let head = ResponseHead::synthetic(200, "OK");
     let exchange = ArchivedExchange { url: url(), when, head, request: None, is_private, body };
-    import.take(URL, ItemContent::Exchange(Box::new(exchange))).unwrap();
+    import.import_item(URL, ItemContent::Exchange(Box::new(exchange))).unwrap();
     import.report
 }
 
@@ -117,9 +117,9 @@ fn response_stored_during_an_import_is_merged_like_an_older_one() {
         };
         put(before, b"before");
         let report = import(&spool, false, replace, || put(meanwhile, b"live"));
-        let told = [report.kept, report.older, report.same, report.outdated, report.worse];
+        let counted = [report.kept, report.older, report.same, report.outdated, report.worse];
         let what = format!("{before:?}, {meanwhile:?}, {replace}");
-        assert_eq!((entry_at(&spool, &place).as_str(), told), (want, counts), "{what}");
+        assert_eq!((entry_at(&spool, &place).as_str(), counted), (want, counts), "{what}");
         spool.flush().unwrap();
         let versions = spool.versions(&place).unwrap();
         let texts: Vec<_> = versions
@@ -134,7 +134,7 @@ fn response_stored_during_an_import_is_merged_like_an_older_one() {
 }
 
 #[test]
-fn the_same_answer_that_comes_meanwhile_is_there_already() {
+fn an_equal_response_stored_during_the_import_is_kept_once() {
     let place = Place::of(&url());
     let (_folder, spool) = spool(3);
     let report = import(&spool, false, false, || live(&spool, &place, 200, 45, BODY));

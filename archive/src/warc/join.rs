@@ -75,8 +75,8 @@ impl Requests {
             match records.next()? {
                 NextRecord::End => return Ok(()),
                 NextRecord::Rubbish(_) => {}
-                NextRecord::Record(header) => match header.kind() {
-                    "request" => self.take(&header, &mut records)?,
+                NextRecord::Record(header) => match header.record_type() {
+                    "request" => self.record_request(&header, &mut records)?,
                     "revisit" => self.refer(&header),
                     _ => {}
                 },
@@ -84,7 +84,7 @@ impl Requests {
         }
     }
 
-    fn take<R: BufRead>(
+    fn record_request<R: BufRead>(
         &mut self,
         header: &WarcHeader,
         records: &mut Records<R>,
@@ -207,7 +207,7 @@ mod tests {
 
     /// The requests have sixty megabytes of cookies in all, which must not be stored in memory.
     #[test]
-    fn what_is_remembered_of_a_request_has_no_secrets() {
+    fn remembered_requests_have_no_secrets() {
         let head = format!(
             "GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\nTE: trailers\r\n\r\n",
             "a".repeat(60 << 10)

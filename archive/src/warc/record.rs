@@ -189,7 +189,7 @@ impl WarcHeader {
     }
 
     /// The record type.
-    pub(crate) fn kind(&self) -> &str {
+    pub(crate) fn record_type(&self) -> &str {
         self.get("WARC-Type").unwrap_or_default()
     }
 
@@ -224,24 +224,28 @@ mod tests {
 
     fn read(text: &[u8]) -> Vec<String> {
         let mut records = Records::new(io::BufReader::with_capacity(7, text));
-        let mut told = Vec::new();
+        let mut shown = Vec::new();
         loop {
             match records.next() {
                 Ok(NextRecord::Record(header)) => {
                     let mut block = String::new();
                     let read = records.block().read_to_string(&mut block);
                     let end = read.err().map_or(String::new(), |error| format!(" {error}"));
-                    told.push(format!("{} {} {block}{end}", header.kind(), header.target()));
+                    shown.push(format!(
+                        "{} {} {block}{end}",
+                        header.record_type(),
+                        header.target()
+                    ));
                 }
-                Ok(NextRecord::Rubbish(reason)) => told.push(reason.to_string()),
-                Ok(NextRecord::End) => return told,
+                Ok(NextRecord::Rubbish(reason)) => shown.push(reason.to_string()),
+                Ok(NextRecord::End) => return shown,
                 Err(error) => panic!("{error}"),
             }
         }
     }
 
     #[test]
-    fn records_are_read_however_their_lines_end() {
+    fn records_are_read_with_any_line_ending() {
         let one = "WARC/1.0\r\nWARC-Type: response\r\nwarc-target-uri: <http://a/>\r\n\
                    Content-Length: 3\r\n\r\nabc\r\n\r\n";
         let two =
@@ -251,16 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_damaged_is_passed_over() {
+    fn damaged_records_are_skipped() {
         let good = "WARC/1.0\r\nWARC-Type: x\r\nContent-Length: 1\r\n\r\na\r\n\r\n";
         for (bad, why) in [
             ("rubbish\r\nmore\r\n", "invalid bytes between"),
             ("WARC/1.0\r\nWARC-Type: x\r\n\r\n", "no length"),
             ("WARC/1.0\r\nContent-Length: -1\r\n\r\n", "no length"),
         ] {
-            let told = read(format!("{good}{bad}{good}").as_bytes());
-            assert_eq!((told.len(), &*told[0], &*told[2]), (3, "x  a", "x  a"), "{told:?}");
-            assert!(told[1].contains(why), "{told:?}");
+            let shown = read(format!("{good}{bad}{good}").as_bytes());
+            assert_eq!((shown.len(), &*shown[0], &*shown[2]), (3, "x  a", "x  a"), "{shown:?}");
+            assert!(shown[1].contains(why), "{shown:?}");
         }
         let cut = read(&good.as_bytes()[..good.len() - 5]);
         assert!(cut[0].contains("end of file") || cut[0].contains("unexpected"), "{cut:?}");

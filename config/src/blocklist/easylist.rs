@@ -88,13 +88,13 @@ impl<'a> CheckedRules<'a> {
             LineClass::Passed => self.passed += 1,
             LineClass::Expression if self.expressions < MAX_EXPRESSIONS => {
                 self.expressions += 1;
-                self.take(line);
+                self.add_rule(line);
             }
             LineClass::General if self.general < MAX_GENERAL => {
                 self.general += 1;
-                self.take(line);
+                self.add_rule(line);
             }
-            LineClass::Rule => self.take(line),
+            LineClass::Rule => self.add_rule(line),
             LineClass::Unread | LineClass::General | LineClass::Expression => {
                 self.unread += 1;
                 self.first.get_or_insert((number, line));
@@ -102,7 +102,7 @@ impl<'a> CheckedRules<'a> {
         }
     }
 
-    fn take(&mut self, line: &str) {
+    fn add_rule(&mut self, line: &str) {
         self.rules += 1;
         self.text.push_str(line);
     }

@@ -149,7 +149,7 @@ mod tests {
     use wwwoffle_url::LocalHost;
 
     #[test]
-    fn a_site_is_what_was_registered() {
+    fn a_site_is_the_registered_domain() {
         for (host, want) in [
             ("www.example.org", "example.org"),
             ("example.org", "example.org"),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_another_site_when_the_browser_says_so_or_its_name_does() {
+    fn the_browser_or_the_host_name_identifies_a_third_party() {
         let parse = |url| CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
         let url = parse("http://img.shop.test/x.gif");
         let parts = UrlParts::of(&url);

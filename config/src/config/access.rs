@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_always_served_and_others_when_someone_says_so() {
+    fn local_clients_are_always_served_and_others_if_configured() {
         let hash = crate::values::password::tests::HASH;
         let none = config("");
         let users = config(&format!("[allowed-connect-users]\nusers = [\"ada:{hash}\"]"));

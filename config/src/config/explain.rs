@@ -26,9 +26,9 @@ impl Config {
     /// ```
     #[must_use]
     pub fn explain(&self, url: &CanonicalUrl) -> Vec<OptionExplanation> {
-        let mut told = Vec::new();
-        self.explain_all(&UrlParts::of(url), &mut told);
-        told
+        let mut explanations = Vec::new();
+        self.explain_all(&UrlParts::of(url), &mut explanations);
+        explanations
     }
 
     /// The options that are set but have no effect yet: section, option, and the location of one of

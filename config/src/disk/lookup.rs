@@ -81,7 +81,7 @@ impl ConfigLookup {
         if let Some(path) = named {
             return Self::Named(path.to_owned());
         }
-        let user = base(environment.xdg_config_home.as_ref(), environment, ".config");
+        let user = user_directory(environment.xdg_config_home.as_ref(), environment, ".config");
         let user = user.map(|base| base.join(OUR_DIRECTORY).join(FILE_NAME));
         Self::FirstOf(user.into_iter().chain([PathBuf::from(SYSTEM_FILE)]).collect())
     }
@@ -90,7 +90,7 @@ impl ConfigLookup {
 impl Environment {
     /// The default directory of the spool.
     pub(crate) fn default_spool(&self) -> Result<PathBuf, NoDirectory> {
-        base(self.xdg_data_home.as_ref(), self, ".local/share")
+        user_directory(self.xdg_data_home.as_ref(), self, ".local/share")
             .map(|base| base.join(OUR_DIRECTORY))
             .ok_or(NoDirectory)
     }
@@ -99,14 +99,14 @@ impl Environment {
     /// browser. `None` if neither `XDG_STATE_HOME` nor `HOME` is usable.
     #[must_use]
     pub fn state_directory(&self) -> Option<PathBuf> {
-        base(self.xdg_state_home.as_ref(), self, ".local/state")
+        user_directory(self.xdg_state_home.as_ref(), self, ".local/state")
             .map(|base| base.join(OUR_DIRECTORY))
     }
 
     /// The directory for data of this user. `None` if neither `XDG_DATA_HOME` nor `HOME` is usable.
     #[must_use]
     pub fn data_home(&self) -> Option<PathBuf> {
-        base(self.xdg_data_home.as_ref(), self, ".local/share")
+        user_directory(self.xdg_data_home.as_ref(), self, ".local/share")
     }
 
     /// The home directory. `None` if `HOME` is unset or not absolute.
@@ -117,7 +117,11 @@ impl Environment {
 }
 
 /// A base directory of the XDG specification: the variable, or its default in the home directory.
-fn base(variable: Option<&PathBuf>, environment: &Environment, at_home: &str) -> Option<PathBuf> {
+fn user_directory(
+    variable: Option<&PathBuf>,
+    environment: &Environment,
+    at_home: &str,
+) -> Option<PathBuf> {
     let absolute = |path: &&Path| path.is_absolute();
     let home = || set(environment.home.as_ref()).filter(absolute);
     let given = set(variable).filter(absolute).map(Path::to_owned);
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_comes_before_those_that_may_be_there() {
+    fn a_named_file_precedes_the_default_files() {
         let user = "/h/.config/wwwoffle/wwwoffle.conf";
         let xdg = "/x/wwwoffle/wwwoffle.conf";
         let system = "/etc/wwwoffle/wwwoffle.conf";

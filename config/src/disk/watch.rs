@@ -43,7 +43,7 @@ pub struct WatchedFiles(BTreeMap<PathBuf, Option<FileState>>);
 impl WatchedFiles {
     /// The present state of the same files.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn reread(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), FileState::of(path))).collect())
     }
 

@@ -49,53 +49,53 @@ fn rules_of(section: &'static Section) -> OptionChange {
 
 /// The meaning of an item, independent of its spelling.
 fn meaning(item: Option<&Item>, default: &str) -> String {
-    let mut told = String::new();
+    let mut out = String::new();
     match item {
         None | Some(Item::None) => {
             if let Ok(value) = default.parse() {
-                write_value(&value, &mut told);
+                write_value(&value, &mut out);
             }
         }
-        Some(Item::Value(value)) => write_value(value, &mut told),
-        Some(Item::Table(table)) => write_table(table, &mut told),
+        Some(Item::Value(value)) => write_value(value, &mut out),
+        Some(Item::Table(table)) => write_table(table, &mut out),
         Some(Item::ArrayOfTables(tables)) => {
-            told.push('[');
+            out.push('[');
             for table in tables {
-                write_table(table, &mut told);
-                told.push(',');
+                write_table(table, &mut out);
+                out.push(',');
             }
-            told.push(']');
+            out.push(']');
         }
     }
-    told
+    out
 }
 
-fn write_value(value: &Toml, told: &mut String) {
+fn write_value(value: &Toml, out: &mut String) {
     match value {
-        Toml::String(text) => told.extend(["\"", &text.value().escape_debug().to_string(), "\""]),
+        Toml::String(text) => out.extend(["\"", &text.value().escape_debug().to_string(), "\""]),
         Toml::Array(array) => {
-            told.push('[');
+            out.push('[');
             for element in array {
-                write_value(element, told);
-                told.push(',');
+                write_value(element, out);
+                out.push(',');
             }
-            told.push(']');
+            out.push(']');
         }
-        Toml::InlineTable(table) => write_table(table, told),
-        Toml::Integer(number) => *told += &number.value().to_string(),
-        Toml::Boolean(is) => *told += &is.value().to_string(),
+        Toml::InlineTable(table) => write_table(table, out),
+        Toml::Integer(number) => *out += &number.value().to_string(),
+        Toml::Boolean(is) => *out += &is.value().to_string(),
         Toml::Float(_) | Toml::Datetime(_) => {
-            *told += &value.clone().decorated("", "").to_string();
+            *out += &value.clone().decorated("", "").to_string();
         }
     }
 }
 
-fn write_table(table: &dyn TableLike, told: &mut String) {
-    told.push('{');
+fn write_table(table: &dyn TableLike, out: &mut String) {
+    out.push('{');
     for (key, item) in table.iter() {
-        told.extend([key, "=", &meaning(Some(item), ""), ","]);
+        out.extend([key, "=", &meaning(Some(item), ""), ","]);
     }
-    told.push('}');
+    out.push('}');
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
     use super::changes;
 
     #[test]
-    fn what_means_the_same_is_no_change() {
+    fn an_equal_meaning_is_not_a_change() {
         for (old, new, want) in [
             ("", "[options]\n", ""),
             ("", "[options]\nlog-level = \"info\"", ""),

@@ -39,7 +39,7 @@ mod tests {
     use super::{item, value};
 
     #[test]
-    fn what_is_typed_becomes_toml() {
+    fn typed_values_become_toml() {
         for (section, key, typed, want) in [
             ("options", "connect-timeout", "30s", r#""30s""#),
             ("options", "connect-timeout", r#""30s""#, r#""30s""#),

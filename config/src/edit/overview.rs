@@ -49,13 +49,13 @@ pub struct RuleState {
 /// [`EditError::NotToml`] if `text` is not TOML.
 pub fn overview(text: &str) -> Result<Overview, EditError> {
     let layout = Layout::of(text)?;
-    let mut told = Overview { options: Vec::new(), rules: Vec::new() };
+    let mut state = Overview { options: Vec::new(), rules: Vec::new() };
     for section in SECTIONS {
         let table = layout.root().get(section.name).and_then(Item::as_table_like);
         for option in section.options {
             let span = table.and_then(|table| table.get(option.key)?.as_value()?.span());
             let value = span.clone().and_then(|span| text.get(span).map(str::to_owned));
-            told.options.push(OptionState {
+            state.options.push(OptionState {
                 section: section.name,
                 option,
                 value: value.map(|value| secret::shown(option.key, value)),
@@ -63,14 +63,14 @@ pub fn overview(text: &str) -> Result<Overview, EditError> {
             });
         }
         let rules = rules_of(&layout, section.name).unwrap_or_default();
-        told.rules.extend((0..).zip(rules).map(|(index, (start, rule))| RuleState {
+        state.rules.extend((0..).zip(rules).map(|(index, (start, rule))| RuleState {
             section: section.name,
             index,
             line: line_number(text, start),
             rule: secret::shown_rule(rule),
         }));
     }
-    Ok(told)
+    Ok(state)
 }
 
 #[cfg(test)]
@@ -78,15 +78,15 @@ mod tests {
     use super::overview;
 
     #[test]
-    fn what_is_set_is_told_with_its_line() {
+    fn set_options_are_listed_with_their_line() {
         let text =
             "[options]\n# c\nlog-level = 'warn' # d\n\n[[https.for]]\nurl = 'u'\nrefuse = [1,\n2]";
-        let told = overview(text).unwrap();
-        let set: Vec<_> = told.options.iter().filter(|option| option.value.is_some()).collect();
+        let found = overview(text).unwrap();
+        let set: Vec<_> = found.options.iter().filter(|option| option.value.is_some()).collect();
         assert_eq!(set.len(), 1);
         assert_eq!((set[0].option.key, set[0].line), ("log-level", Some(3)));
         assert_eq!(set[0].value.as_deref(), Some("'warn'"));
-        let [rule] = told.rules.as_slice() else { panic!("there is one rule") };
+        let [rule] = found.rules.as_slice() else { panic!("there is one rule") };
         assert_eq!((rule.section, rule.index, rule.line), ("https", 0, 5));
         assert_eq!(rule.rule.urls, ["u"]);
         assert_eq!(rule.rule.options, [("refuse".to_owned(), "[1,\n2]".to_owned())]);

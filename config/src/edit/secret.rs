@@ -36,7 +36,7 @@ pub(super) fn is_shown_of(key: &str, value: &str) -> bool {
 /// Removes the secrets from the result of an edit.
 pub(super) fn hide(
     edit: &Edit,
-    told: Result<EditResult, EditError>,
+    result: Result<EditResult, EditError>,
 ) -> Result<EditResult, EditError> {
     match edit {
         Edit::Set { key, .. }
@@ -44,11 +44,13 @@ pub(super) fn hide(
         | Edit::Add { key, .. }
         | Edit::Remove { key, .. } => {
             if !is_secret(key) {
-                return told;
+                return result;
             }
             let hide = |value: Option<String>| value.map(|_| HIDDEN.to_owned());
-            match told {
-                Ok(told) => Ok(EditResult { was: hide(told.was), now: hide(told.now), ..told }),
+            match result {
+                Ok(result) => {
+                    Ok(EditResult { was: hide(result.was), now: hide(result.now), ..result })
+                }
                 Err(EditError::NoItem { option, .. }) => {
                     let (item, found) = (HIDDEN.to_owned(), HIDDEN.to_owned());
                     Err(EditError::NoItem { option, item, found })
@@ -58,7 +60,11 @@ pub(super) fn hide(
         }
         Edit::AddRule { .. } | Edit::RemoveRule { .. } | Edit::ReplaceRule { .. } => {
             let hide = |rule: Option<String>| rule.map(|rule| without_secrets(&rule));
-            told.map(|told| EditResult { was: hide(told.was), now: hide(told.now), ..told })
+            result.map(|result| EditResult {
+                was: hide(result.was),
+                now: hide(result.now),
+                ..result
+            })
         }
     }
 }
@@ -144,7 +150,7 @@ mod tests {
     ];
 
     #[test]
-    fn secrets_are_told_to_nobody() {
+    fn secrets_are_hidden() {
         for text in TEXTS {
             let shown = without_secrets(text);
             assert!(shown.contains("(hidden)") && !shown.contains("hunter2"), "{shown}");
@@ -156,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_of_a_secret_tell_nothing_of_it() {
+    fn edits_of_a_secret_hide_its_value() {
         let text = "[startup]\npassword = \"hunter2\"\n[allowed-connect-users]\nusers = [\"hunter2\"]\n\
             [[proxy.for]]\nurl = \"u\"\nauth-password = \"hunter2\"\n";
         let of = |section: &str, key: &str| (section.to_owned(), key.to_owned());
@@ -191,13 +197,13 @@ mod tests {
             },
             replace.clone(),
         ] {
-            let told = apply(text, &edit).unwrap();
-            assert!(!format!("{:?} {:?}", told.was, told.now).contains("hunter2"), "{edit:?}");
+            let edited = apply(text, &edit).unwrap();
+            assert!(!format!("{:?} {:?}", edited.was, edited.now).contains("hunter2"), "{edit:?}");
         }
         let none = Edit::Remove { section: users, key: list, item: "hunter3".to_owned() };
-        let told = apply(text, &none).unwrap_err();
-        assert!(matches!(&told, EditError::NoItem { .. }));
-        assert!(!told.to_string().contains("hunter"), "{told}");
+        let edited = apply(text, &none).unwrap_err();
+        assert!(matches!(&edited, EditError::NoItem { .. }));
+        assert!(!edited.to_string().contains("hunter"), "{edited}");
         // A page sends back the placeholder of a secret. The secret then stays unchanged.
         let kept = apply(text, &replace).unwrap().text;
         assert_eq!(kept, text.replace("url = \"u\"", "url = [\"v\"]"));

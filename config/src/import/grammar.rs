@@ -66,7 +66,7 @@ pub(super) fn parts(text: &str) -> Vec<OldPart> {
                 Some(name) => parts.push(body(name, line, &mut lines)),
                 None => parts.push(wrong_line(line, text, "no section has this name")),
             },
-            told => parts.push(OldPart::Outside((line, told))),
+            other => parts.push(OldPart::Outside((line, other))),
         }
     }
     parts
@@ -124,7 +124,7 @@ fn body<'a>(
                     held.push((number, OldLine::Wrong { text, because }));
                     return OldPart::Section { name, line, lines: held };
                 }
-                told => held.push((number, told)),
+                other => held.push((number, other)),
             },
         }
     }

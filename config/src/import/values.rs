@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_written_anew() {
+    fn values_are_rewritten() {
         let rows: &[(&str, Converter, &str, Result<&str, ()>)] = &[
             ("yes", convert_bool, "yes", Ok("true")),
             ("False", convert_bool, "False", Ok("false")),

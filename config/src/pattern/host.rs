@@ -126,7 +126,7 @@ fn network(text: &str) -> Result<Network, ParseHostSpecError> {
     let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
     let bits = bits.parse().ok().filter(|bits| digits && *bits <= longest);
     let network = Network { first, bits: bits.ok_or(ParseHostSpecError::Network)? };
-    if network.rest(first) == 0 { Ok(network) } else { Err(ParseHostSpecError::HostBits) }
+    if network.host_part(first) == 0 { Ok(network) } else { Err(ParseHostSpecError::HostBits) }
 }
 
 impl Network {
@@ -142,7 +142,7 @@ impl Network {
         all - u32::from(self.bits)
     }
 
-    fn rest(&self, address: IpAddr) -> u128 {
+    fn host_part(&self, address: IpAddr) -> u128 {
         let mask = 1_u128.checked_shl(self.host_bits()).map_or(u128::MAX, |bit| bit - 1);
         bits_of(address) & mask
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused_with_the_reason() {
+    fn an_invalid_pattern_is_refused_with_the_reason() {
         for (spec, want) in [
             ("", ParseHostSpecError::Host),
             ("a b", ParseHostSpecError::Host),

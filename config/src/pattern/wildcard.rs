@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn shapes_mean_what_matches_says(pattern in "[ab*]{0,4}", text in "[ab]{0,5}") {
+        fn wildcard_shapes_agree_with_matching(pattern in "[ab*]{0,4}", text in "[ab]{0,5}") {
             let pattern = Wildcard::new(&pattern);
             let matches = pattern.matches(&text);
             match pattern.shape() {

@@ -168,7 +168,7 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     #[test]
-    fn urls_become_what_the_table_says() {
+    fn urls_are_replaced_as_the_table_says() {
         for (from, to, url, want) in [
             ("http://a.test", "http://b.test/", "http://a.test/x?y", Some("http://b.test/x?y")),
             ("http://a.test/", "http://b.test/", "https://a.test/x", None),
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_alias_is_refused() {
+    fn an_invalid_alias_is_refused() {
         for (from, to) in [
             ("a.test", "http://b.test/"),
             ("http://*.test/", "http://b.test/"),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_whole_or_begin_alike() {
+    fn argument_names_match_exactly_or_by_prefix() {
         let names = ArgumentNames(["ref", "track_*"].map(str::to_owned).to_vec());
         for (name, want) in [
             ("ref", true),

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_allowed_at_its_host_and_port_alone() {
+    fn a_certificate_is_allowed_for_its_host_and_port_only() {
         let text = format!(
             "[https]\nallowed-certificates = [\n  # the old printer\n  \
              {{ host = \"old.example:8443\", sha256 = \"{HEX}\" }},\n]\n"
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn a_fault_is_reported_with_its_line() {
         for (given, because) in [
             ("{ host = \"a.example\" }", "both required"),
             ("\"a.example\"", "a host and the SHA-256"),

@@ -146,7 +146,7 @@ mod tests {
     use super::ClientEntry;
 
     #[test]
-    fn what_cannot_be_compared_is_refused() {
+    fn an_incomparable_client_entry_is_refused() {
         for text in [
             "",
             "!",

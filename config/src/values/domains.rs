@@ -52,7 +52,7 @@ mod tests {
     use super::domain;
 
     #[test]
-    fn a_domain_is_a_name_and_nothing_else() {
+    fn only_a_name_is_a_valid_domain() {
         for (text, want) in [
             ("Example.ORG", Some("example.org")),
             ("example.org.", Some("example.org")),

@@ -320,7 +320,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_no_browser_can_send_is_refused() {
+    fn a_login_that_browsers_cannot_send_is_refused() {
         for (name, password, want) in [
             ("ada", "", PasswordError::Empty),
             ("ada", "a\nb", PasswordError::Control),
@@ -335,7 +335,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn hashes_that_are_weak_or_dear_are_refused() {
+    fn weak_or_expensive_hashes_are_refused() {
         let salt = "c2FsdHNhbHRzYWx0c2FsdA";
         let out = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
         let of = |params: &str| format!("$argon2id$v=19${params}${salt}${out}");
@@ -362,7 +362,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn nothing_of_a_password_is_shown() {
+    fn a_password_is_never_shown() {
         let file = Path::new("test.conf");
         let config = Config::parse(
             &format!(
@@ -381,9 +381,12 @@ pub(crate) mod tests {
             "[allowed-connect-users]\nusers = \"ada:hunter2\"",
             "[allowed-connect-users]\nusers = [\"ada:hunter2\"",
         ] {
-            let told = Config::parse(text, file).unwrap_err().to_string();
-            assert!(!told.contains("hunter2"), "{told}");
-            assert!(told.starts_with("test.conf:2: ") || told.contains("a line with"), "{told}");
+            let message = Config::parse(text, file).unwrap_err().to_string();
+            assert!(!message.contains("hunter2"), "{message}");
+            assert!(
+                message.starts_with("test.conf:2: ") || message.contains("a line with"),
+                "{message}"
+            );
         }
     }
 }

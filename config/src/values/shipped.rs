@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_of_a_shipped_list_is_read_and_is_there_once() {
+    fn each_line_of_a_shipped_list_is_valid_and_unique() {
         for list in [NOISE, TUNNELS] {
             let set = read(&list);
             let mut seen = HashSet::new();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_or_pinned_is_told_from_the_web() {
+    fn private_and_pinned_hosts_are_tunnelled() {
         let config = Config::default();
         for (url, want) in [
             ("https://www.paypal.com/", true),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_told_from_pages() {
+    fn noise_is_distinguished_from_pages() {
         let config = Config::default();
         for (url, want) in [
             ("http://detectportal.firefox.com/canonical.html", true),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_may_pass_midnight() {
+    fn a_window_may_span_midnight() {
         for (text, minute, want) in [
             ("always", 0, true),
             ("02:10-05:40", 129, false),

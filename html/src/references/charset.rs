@@ -209,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_comes_first_then_the_type_then_the_document() {
+    fn a_byte_order_mark_precedes_the_type_and_the_document() {
         let html = Some("text/html");
         let koi = Some("text/html; charset=\"KOI8-R\"");
         let rows: &[(BodyKind, Option<&str>, &[u8], &str)] = &[

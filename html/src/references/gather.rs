@@ -145,10 +145,10 @@ impl Collector {
             self.found.refused = self.found.refused.saturating_add(1);
             return;
         }
-        self.keep(Link { url, class, nofollow, left_out });
+        self.add_link(Link { url, class, nofollow, left_out });
     }
 
-    fn keep(&mut self, link: Link) {
+    fn add_link(&mut self, link: Link) {
         let hash = self.hasher.hash_one((&link.url, link.class));
         let known = self.seen.get(&hash).and_then(|at| self.found.links.get_mut(*at));
         if let Some(known) = known
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_password_of_a_page_goes_nowhere() {
+    fn the_password_of_a_page_is_not_in_its_links() {
         let mut gather = gather("http://me:secret@a.example:81/b/c?d");
         for reference in ["e", "?f", "//g/", "http://you:pw@h/"] {
             gather.add(reference, Class::Page);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_link_is_none_and_what_cannot_be_read_is_counted() {
+    fn invalid_links_are_skipped_or_counted() {
         let mut gather = gather("http://a.example/");
         let none = [
             "",

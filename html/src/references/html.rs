@@ -53,7 +53,7 @@ impl Html {
         for piece in text.as_bytes().chunks(STEP) {
             let Some(parser) = &mut self.parser else { return };
             if parser.write(piece).is_err() {
-                self.again();
+                self.restart_parser();
             }
             if lock(&self.shared).page.gather.is_full() {
                 self.parser = None;
@@ -62,7 +62,7 @@ impl Html {
     }
 
     /// Starts a new parser at the position where the old one gave up.
-    fn again(&mut self) {
+    fn restart_parser(&mut self) {
         self.parser = None;
         let unread = {
             let mut shared = lock(&self.shared);

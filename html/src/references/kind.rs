@@ -161,7 +161,7 @@ mod tests {
     use super::BodyKind;
 
     #[test]
-    fn kinds_by_type_then_by_what_is_there() {
+    fn the_kind_of_a_body_follows_from_type_and_content() {
         let xml = "<?xml version='1.0'?>\n<!-- <rss> -->";
         let rows: &[(Option<&str>, &str, &str, BodyKind)] = &[
             (Some("text/html; charset=x"), "/a.css", "", BodyKind::Html),

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_the_first_that_holds() {
+    fn the_first_matching_size_is_used() {
         let rows = [
             ("", 1000.0),
             ("300px", 300.0),

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_longer_than_a_url_is_shortened() {
+    fn only_runs_longer_than_a_url_are_shortened() {
         let (fits, long) = ("a".repeat(MAX_RUN), "é".repeat(MAX_RUN));
         assert_eq!(squeezed(&["<a b=", &fits, ">"]).len(), MAX_RUN + 6);
         let whole = format!("<a b='{fits}' c='{long}' d>{fits} {fits}");

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_candidate_of_a_browser_is_taken() {
+    fn the_candidate_of_a_browser_is_chosen() {
         let rows = [
             ("a 1x, b 2x, c 3x", 100, "a"),
             ("a 1x, b 2x, c 3x", 150, "b"),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_site_leads_to_nothing_of_ours() {
+    fn links_of_a_site_do_not_reach_our_own_pages() {
         let local = LocalHost::default();
         let url = |text| BrowserUrl::parse(text, None).unwrap();
         for (is_ours, want) in [(false, None), (true, Some("/queue/?a#b"))] {
@@ -236,7 +236,7 @@ mod tests {
 
         /// On a page of our own, a browser resolves the address of a URL on our site to this URL.
         #[test]
-        fn a_page_of_ours_leads_to_nothing_outside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
+        fn links_of_our_own_pages_stay_inside(path in "[/\\\\a.?#]{0,6}\\PC{0,20}") {
             let gateway =
                 Gateway { local: LocalHost::default(), is_ours: true, onward: String::new() };
             let page = BrowserUrl::parse("http://localhost:8080/http/x/y", None).unwrap();
@@ -251,7 +251,7 @@ mod tests {
 
         /// The URL of every valid target names a host.
         #[test]
-        fn no_target_comes_out_of_the_gateway(target in "/https?/\\PC{0,40}") {
+        fn every_gateway_target_has_a_host(target in "/https?/\\PC{0,40}") {
             if let Some(Ok(url)) = url_of(&target) {
                 let rest = url.split_once("://").unwrap().1;
                 let host = rest.split(['/', '?']).next().unwrap();

@@ -150,7 +150,7 @@ mod tests {
     const OTHER: &[u8] = b"\x2c\0\0\0\0\x02\0\x02\0\x80abcdef\x02\x03\x84\x51\x05\0";
 
     #[test]
-    fn an_image_ends_behind_its_first_picture_however_it_comes() {
+    fn an_animation_is_truncated_after_its_first_frame() {
         let end: &[u8] = &[TRAILER];
         let plain: &[u8] = b"GIF87a\x02\0\x02\0\0\0\0";
         for (image, want) in [

@@ -98,7 +98,7 @@ mod tests {
     use encoding_rs::{KOI8_U, UTF_8};
 
     #[test]
-    fn what_is_mended_depends_on_the_encoding() {
+    fn the_character_repair_depends_on_the_encoding() {
         let both: BTreeSet<_> = [Repair::MsChars, Repair::Cyrillic].into();
         let iso = Encoding::for_label(b"iso-8859-2").unwrap();
         for (encoding, want) in [
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_mended_and_others_stay() {
+    fn wrong_characters_are_repaired_and_others_stay() {
         for (mending, bytes, want) in [
             (
                 CharRepair::MsChars,

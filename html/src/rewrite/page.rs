@@ -229,7 +229,7 @@ impl Parser {
         let mut steps = piece.chunks(STEP);
         let is_sound = steps.by_ref().all(|step| {
             let given = self.rewriter.as_mut().map(|rewriter| rewriter.write(step));
-            given.is_some_and(|given| given.is_ok()) || self.again()
+            given.is_some_and(|given| given.is_ok()) || self.restart_parser()
         });
         let mut output = lock(&self.shared.output);
         let sent = std::mem::take(&mut output.sent);
@@ -243,7 +243,7 @@ impl Parser {
 
     /// Starts a new parser at the position where the old one gave up. Returns false if that fails,
     /// because a single tag is too long.
-    fn again(&mut self) -> bool {
+    fn restart_parser(&mut self) -> bool {
         self.rewriter = None;
         let unread = {
             let mut output = lock(&self.shared.output);

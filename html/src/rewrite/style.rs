@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_led_inside_and_the_rest_stays() {
+    fn references_are_rewritten_and_the_rest_is_unchanged() {
         let here = "/http/a.example/d/";
         for (text, want) in [
             ("", String::new()),
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_utf_8() {
+    fn the_output_is_utf_8() {
         assert_eq!(sheet(&[b"a{b:'\xe9'}"], "text/css; charset=iso-8859-1"), "a{b:'é'}");
         assert_eq!(sheet(&[b"\xff\xfea\0{\0}\0"], "text/css"), "a{}");
         assert_eq!(
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sheet_of_any_length_and_depth_is_read() {
+    fn a_style_sheet_of_any_length_and_depth_is_rewritten() {
         let long = "a{b:url(i)}".repeat(100_000);
         let want = "a{b:url(\"/http/a.example/d/i\")}".repeat(100_000);
         assert_eq!(sheet(&[long.as_bytes()], "text/css"), want);

@@ -83,7 +83,7 @@ fn rewrite(changes: &Changes, content_type: &str, pieces: &[&[u8]]) -> Vec<u8> {
 }
 
 #[test]
-fn each_change_is_made_and_nothing_else() {
+fn each_change_affects_nothing_else() {
     let (mut rule, mut wrong, mut tried) = ("", Vec::new(), BTreeSet::new());
     for (number, row) in (1..).zip(include_str!("page.txt").lines()) {
         rule = row.strip_prefix("# ").unwrap_or(rule);
@@ -141,7 +141,7 @@ fn a_page_keeps_its_encoding() {
 }
 
 #[test]
-fn a_page_that_cannot_be_read_goes_on_as_it_came() {
+fn an_unparsable_page_is_forwarded_unchanged() {
     let changes = changes("scripts bar");
     // An unclosed tag, longer than the parser's memory.
     let mut given = b"<script>a()</script><p><b title='".to_vec();
@@ -157,7 +157,7 @@ fn a_page_that_cannot_be_read_goes_on_as_it_came() {
 }
 
 #[test]
-fn in_the_gateway_nothing_is_sent_that_was_not_read() {
+fn the_gateway_sends_no_unparsed_text() {
     let all = changes("gateway scripts");
     let link = "<a href=\"/http/site.example/dir/x\">";
     // Encodings that are not ASCII-compatible are converted to UTF-8.
@@ -197,7 +197,7 @@ fn in_the_gateway_nothing_is_sent_that_was_not_read() {
 }
 
 #[test]
-fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
+fn noscript_content_is_shown_up_to_a_limit() {
     let changes = changes("scripts");
     let long = format!("<noscript><b>{}</b></noscript>x", "y".repeat(MAX_NOSCRIPT + 1));
     let sent = rewrite(&changes, "text/html", &[long.as_bytes()]);
@@ -208,7 +208,7 @@ fn what_stands_for_browsers_without_scripts_is_shown_within_bounds() {
 }
 
 #[test]
-fn a_tag_with_very_many_scripts_in_it_goes_at_once() {
+fn a_tag_with_many_scripts_is_removed_in_linear_time() {
     let attributes: Vec<_> = (0..10_000).map(|number| format!("on{number}=a()")).collect();
     let page = format!("<p {}>text</p>", attributes.join(" "));
     assert!(rewrite(&changes("scripts"), "text/html", &[page.as_bytes()]) == b"text");

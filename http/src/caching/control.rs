@@ -174,7 +174,7 @@ impl ResponseControl {
     pub fn of(fields: &HeaderMap) -> Self {
         let mut control = Self::default();
         let (mut revalidate, mut error) = (Seconds::Absent, Seconds::Absent);
-        each(fields, &CACHE_CONTROL, |name, argument| match name {
+        visit_directives(fields, &CACHE_CONTROL, |name, argument| match name {
             "max-age" => control.max_age.add(argument),
             "s-maxage" => control.s_maxage.add(argument),
             "no-cache" => control.no_cache.add(argument),
@@ -228,7 +228,7 @@ impl RequestControl {
     pub fn of(fields: &HeaderMap) -> Self {
         let mut control = Self::default();
         let least = |old: Option<Duration>, new: Duration| old.map_or(new, |old| old.min(new));
-        each(fields, &CACHE_CONTROL, |name, argument| {
+        visit_directives(fields, &CACHE_CONTROL, |name, argument| {
             let seconds = argument.seconds();
             match name {
                 "max-age" => {
@@ -257,7 +257,7 @@ impl RequestControl {
         });
         // RFC 9111 §5.4: `Pragma` counts only if `Cache-Control` is missing.
         if !fields.contains_key(CACHE_CONTROL) {
-            each(fields, &PRAGMA, |name, _| control.pragma |= name == "no-cache");
+            visit_directives(fields, &PRAGMA, |name, _| control.pragma |= name == "no-cache");
         }
         control
     }
@@ -299,7 +299,11 @@ impl Argument<'_> {
 }
 
 /// Calls `visit` with the lower-case name and the argument of each directive.
-fn each(fields: &HeaderMap, field: &HeaderName, mut visit: impl FnMut(&str, &Argument<'_>)) {
+fn visit_directives(
+    fields: &HeaderMap,
+    field: &HeaderName,
+    mut visit: impl FnMut(&str, &Argument<'_>),
+) {
     for line in fields.get_all(field) {
         for member in members(line.as_bytes()) {
             let (name, argument) = directive(member);
@@ -450,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn directives_are_read_as_the_table_says() {
+    fn directives_are_parsed_as_the_table_says() {
         let (mut wrong, mut read): (_, fn(&HeaderMap) -> Vec<String>) = (Vec::new(), of_answer);
         for (number, row) in (1..).zip(include_str!("control.txt").lines()) {
             match row {
@@ -471,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_names_without_end_is_all_of_the_answer() {
+    fn an_unterminated_field_list_covers_the_response() {
         let names = (0..=MAX_NAMES).map(|n| format!("x-{n}")).collect::<Vec<_>>().join(",");
         let control = ResponseControl::of(&fields(&format!("private=\"{names}\"")));
         assert_eq!(control.private, DirectiveScope::All);

@@ -130,7 +130,7 @@ mod tests {
     const NOW: u64 = 1_795_132_800;
 
     #[test]
-    fn three_forms_are_dates_and_nothing_else_is() {
+    fn only_three_date_formats_are_valid() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(NOW);
         let mut wrong = Vec::new();
         for (number, row) in (1..).zip(include_str!("date.txt").lines()) {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_differ_are_no_date_and_lines_that_agree_are_one() {
+    fn only_equal_date_lines_are_a_date() {
         let now = SystemTime::UNIX_EPOCH;
         let (one, other) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT");
         for (lines, is_date) in [

@@ -218,7 +218,7 @@ pub(super) mod tests {
         Heuristics { share: 10, limit: Duration::from_secs(86_400) };
 
     #[test]
-    fn lifetimes_are_what_the_table_says() {
+    fn lifetimes_match_the_table() {
         let mut wrong = Vec::new();
         for (number, row) in (1..).zip(include_str!("freshness.txt").lines()) {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
@@ -247,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn age_counts_all_that_may_have_passed() {
+    fn the_age_includes_all_possible_delays() {
         for (given, asked, received, now, want) in [
             ("Date: @0", 0, 0, 0, Some(0)),
             ("Date: @0", 0, 0, 60, Some(60)),
@@ -293,7 +293,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_is_fresh_below_its_lifetime_and_not_at_it() {
+    fn a_response_is_fresh_only_below_its_lifetime() {
         let exchange = ExchangeTimes { sent: at(0), received: at(0) };
         let fresh = |now| {
             let fields = fields("Cache-Control: max-age=10 | Date: @0");
@@ -315,7 +315,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_answer_of_unknown_age_is_stale() {
+    fn a_response_of_unknown_age_is_stale() {
         let exchange = ExchangeTimes { sent: at(3600), received: at(3600) };
         let fields = fields("Cache-Control: max-age=3600");
         let fresh = Freshness::of(StatusCode::OK, &fields, exchange, (false, HEURISTICS), at(0));
@@ -325,7 +325,7 @@ pub(super) mod tests {
 
     /// The terms of the sum in RFC 9111 §4.2.3, tested separately.
     #[test]
-    fn ages_add_up_as_the_algorithm_of_rfc_9111_says() {
+    fn ages_follow_the_algorithm_of_rfc_9111() {
         // date_value, age_value, request_time, response_time, now -> current_age
         for (date, age, asked, received, now, want) in [
             // apparent_age = max(0, response_time - date_value)

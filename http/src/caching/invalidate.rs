@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_makes_its_own_origin_s_urls_invalid() {
+    fn an_unsafe_request_invalidates_urls_of_its_origin() {
         let both = |location: &str, content: &str| {
             let mut fields = HeaderMap::new();
             for (name, value) in [(LOCATION, location), (CONTENT_LOCATION, content)] {

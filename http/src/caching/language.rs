@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_range_tells_the_weight() {
+    fn the_longest_language_range_decides_the_weight() {
         let languages = Languages::parse("de-at, de;q=0.5, en-gb;q=0, *;q=0.1").unwrap();
         for (tag, want) in [
             ("de-AT", 1_000),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_favourite_is_liked_more_than_all_others() {
+    fn the_favourite_language_has_the_greatest_weight() {
         for (given, want) in [
             ("fr;q=0.5, de;q=1.0", Some("de")),
             ("de", Some("de")),

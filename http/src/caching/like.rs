@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn each_guess_is_like_what_was_asked_for() {
+    fn each_guess_is_similar_to_the_requested_url() {
         let (local, added) = (LocalHost::default(), ArgumentNames::default());
         for text in [
             "http://a.test/",

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_of_the_list_is_understood() {
+    fn each_row_of_the_list_is_valid() {
         for (number, row) in (1..).zip(LIST.lines()) {
             if row.is_empty() || row.starts_with('#') {
                 continue;
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_that_differ_only_in_noise_are_near() {
+    fn urls_that_differ_only_in_tracking_parameters_are_similar() {
         let local = LocalHost::default();
         let url = |text: &str| CanonicalUrl::parse(text.trim(), &local).unwrap();
         let mut wrong = Vec::new();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_and_its_index_are_spelled_both_ways() {
+    fn a_directory_and_its_index_file_are_similar() {
         let local = LocalHost::default();
         for (url, want) in [
             ("http://a.example/x/index.html", &["http://a.example/x/"][..]),

@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_were_named_are_not_sent_unasked() {
+    fn removed_fields_are_not_sent_by_default() {
         let control = ResponseControl::of(&fields("Cache-Control: no-cache=\"a\", private=\"b\""));
         assert_eq!(withheld_fields(&control, false), ["a"]);
         assert_eq!(withheld_fields(&control, true), ["a", "b"]);

@@ -140,7 +140,7 @@ mod tests {
     use crate::caching::freshness::tests::{HEURISTICS, at, fields};
 
     #[test]
-    fn what_may_be_used_again_is_what_the_table_says() {
+    fn reuse_is_decided_as_the_table_says() {
         let mut wrong = Vec::new();
         for (number, row) in (1..).zip(include_str!("storing.txt").lines()) {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {

@@ -57,7 +57,7 @@ impl Gzip {
             match header.take(*byte) {
                 Ok(false) => {}
                 Ok(true) => {
-                    self.inflate.again();
+                    self.inflate.reset_decoder();
                     self.state = GzipState::Data(MemberData { sum: Hasher::new(), length: 0 });
                     return Ok(taken);
                 }

@@ -17,7 +17,7 @@ impl Inflate {
     }
 
     /// Resets the decoder for the next raw data.
-    pub(super) fn again(&mut self) {
+    pub(super) fn reset_decoder(&mut self) {
         self.state.reset(false);
     }
 

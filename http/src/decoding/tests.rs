@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_coded_comes_back_whatever_the_pieces(
+    fn coded_bodies_round_trip_in_any_pieces(
         noise in proptest::collection::vec(any::<u8>(), 0..3000),
         runs in proptest::collection::vec((any::<u8>(), 0..20_000_usize), 0..4),
         layers in proptest::collection::vec(0..ALL.len(), 0..=MAX_LAYERS),
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_make_a_decoder_panic_or_stay(
+    fn no_bytes_make_a_decoder_panic_or_hang(
         noise in proptest::collection::vec(any::<u8>(), 0..2000),
         damaged in (0..ALL.len(), 0..4000_usize, any::<u8>()),
         room in 1..5000_usize,
@@ -122,7 +122,7 @@ proptest! {
 }
 
 #[test]
-fn a_body_that_is_cut_anywhere_is_never_whole() {
+fn a_truncated_body_is_never_complete() {
     let body = text();
     for coding in ALL {
         let sent = coded(coding, &body);
@@ -149,7 +149,7 @@ fn the_sums_are_checked() {
 }
 
 #[test]
-fn what_is_no_such_coding_is_damaged() {
+fn an_invalid_coded_body_is_damaged() {
     for coding in ALL {
         let page = b"<!doctype html><title>plain</title>, sent as if it were coded".repeat(20);
         assert!(
@@ -160,7 +160,7 @@ fn what_is_no_such_coding_is_damaged() {
 }
 
 #[test]
-fn members_and_frames_follow_one_another_and_rubbish_behind_them_is_dropped() {
+fn members_and_frames_are_joined_and_trailing_garbage_is_dropped() {
     for coding in [Coding::Gzip, Coding::Zstd] {
         let both = [coded(coding, b"one, "), coded(coding, b""), coded(coding, b"two")].concat();
         assert_eq!(whole(coding, &both).unwrap(), b"one, two", "{coding}");
@@ -182,7 +182,7 @@ fn members_and_frames_follow_one_another_and_rubbish_behind_them_is_dropped() {
 }
 
 #[test]
-fn a_header_of_gzip_may_have_all_its_parts() {
+fn a_gzip_header_may_have_all_its_fields() {
     let bare = bare(b"body", 6);
     let end = gzip(b"body")[gzip(b"body").len() - 8..].to_vec();
     for flags in 0..32_u8 {
@@ -268,7 +268,7 @@ fn length(codings: &[Coding], sent: &[u8]) -> (u64, Result<(), Fault>) {
 }
 
 #[test]
-fn dull_pages_are_no_bombs_and_zeros_without_end_are() {
+fn endless_zeros_are_a_compression_bomb_and_dull_pages_are_not() {
     let zeros = vec![0; 100 << 20];
     let dull = b"2026-11-20T22:31:57Z daemon[1]: nothing has happened\n".repeat(400_000);
     let line = |number: u32| {

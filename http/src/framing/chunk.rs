@@ -1,7 +1,7 @@
 //! A chunked body (RFC 9112 §7.1), including its trailers.
 
 use super::head::{FieldLines, LineProgress};
-use super::{PartProgress, Refusal, StepResult, is_value, run, take};
+use super::{PartProgress, Refusal, StepResult, is_value, run, split_length};
 
 /// The maximum number of hexadecimal digits in a chunk size. A size with 15 digits cannot overflow
 /// 63 bits.
@@ -51,7 +51,7 @@ impl Chunks {
             (ChunkPosition::SizeLf, b'\n') if self.size == 0 => (1, ChunkPosition::Trailers),
             (ChunkPosition::SizeLf, b'\n') => (1, ChunkPosition::Data),
             (ChunkPosition::Data, _) => {
-                let (taken, left) = take(self.size, bytes.len());
+                let (taken, left) = split_length(self.size, bytes.len());
                 self.size = left;
                 (taken, if left == 0 { ChunkPosition::DataCr } else { ChunkPosition::Data })
             }

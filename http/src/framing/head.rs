@@ -92,13 +92,13 @@ impl Head {
         match (self.at, byte) {
             (HeadPosition::Before, b'\r') if self.empty_lines < MAX_EMPTY_LINES => {
                 self.empty_lines += 1;
-                self.go(HeadPosition::EmptyLf)
+                self.move_to(HeadPosition::EmptyLf)
             }
             (HeadPosition::Before | HeadPosition::Method, _) => self.method(bytes),
-            (HeadPosition::EmptyLf, b'\n') => self.go(HeadPosition::Before),
+            (HeadPosition::EmptyLf, b'\n') => self.move_to(HeadPosition::Before),
             (HeadPosition::TargetStart | HeadPosition::Target, _) => self.target(bytes),
             (HeadPosition::Version, _) => self.version(byte),
-            (HeadPosition::LineLf, b'\n') => self.go(HeadPosition::FieldLines),
+            (HeadPosition::LineLf, b'\n') => self.move_to(HeadPosition::FieldLines),
             (HeadPosition::EmptyLf | HeadPosition::LineLf, _) => refuse(0, "a CR without its LF"),
             (HeadPosition::FieldLines, _) => self.fields(bytes),
         }
@@ -128,7 +128,7 @@ impl Head {
 
     /// Accepts one byte and moves to the next position.
     #[expect(clippy::unnecessary_wraps, reason = "it ends steps that may also refuse")]
-    fn go(&mut self, next: HeadPosition) -> StepResult {
+    fn move_to(&mut self, next: HeadPosition) -> StepResult {
         self.at = next;
         Ok(PartProgress::More(1))
     }
@@ -169,7 +169,9 @@ impl Head {
         match (VERSION.get(self.version), byte) {
             (Some(&expected), _) if byte == expected => {}
             (None, b'0' | b'1') if self.version == VERSION.len() => self.old = byte == b'0',
-            (None, b'\r') if self.version > VERSION.len() => return self.go(HeadPosition::LineLf),
+            (None, b'\r') if self.version > VERSION.len() => {
+                return self.move_to(HeadPosition::LineLf);
+            }
             _ => return refuse(0, "the version is neither HTTP/1.0 nor HTTP/1.1"),
         }
         self.version += 1;

@@ -55,7 +55,7 @@ fn ways(bytes: &[u8]) -> Vec<Vec<&[u8]>> {
 }
 
 #[test]
-fn sound_requests_pass_unchanged_however_they_are_cut() {
+fn valid_requests_are_unchanged_in_any_pieces() {
     for row in SOUND {
         for pieces in ways(row.as_bytes()) {
             assert_eq!(through(pieces.clone()), (row.as_bytes().to_vec(), None), "{pieces:?}");
@@ -64,7 +64,7 @@ fn sound_requests_pass_unchanged_however_they_are_cut() {
 }
 
 #[test]
-fn unsound_requests_are_stopped_at_a_nul_however_they_are_cut() {
+fn invalid_requests_are_stopped_at_a_nul_in_any_pieces() {
     for (row, want) in BAD_HEADS.iter().chain(BAD_BODIES) {
         for pieces in ways(row.as_bytes()) {
             let (out, why) = through(pieces.clone());
@@ -77,7 +77,7 @@ fn unsound_requests_are_stopped_at_a_nul_however_they_are_cut() {
 }
 
 #[test]
-fn a_bad_request_behind_sound_ones_is_stopped() {
+fn an_invalid_request_after_valid_ones_is_stopped() {
     for (bad, _) in BAD_HEADS.iter().filter(|(bad, _)| !bad.starts_with('\r')) {
         for sound in [get!("\r\n"), chunked!("5\r\nhello\r\n0\r\n\r\n")] {
             let (out, why) = through([format!("{sound}{bad}").as_bytes()]);
@@ -87,7 +87,7 @@ fn a_bad_request_behind_sound_ones_is_stopped() {
 }
 
 #[test]
-fn long_parts_pass() {
+fn long_head_parts_are_accepted() {
     let body = vec![b'\n'; 1_000_000];
     let mut sent = Vec::new();
     sent.extend_from_slice(post!("Content-Length: 1000000\r\n\r\n").as_bytes());
@@ -105,7 +105,7 @@ fn long_parts_pass() {
 }
 
 #[test]
-fn an_extension_has_an_end() {
+fn a_chunk_extension_is_limited() {
     let sent = |length| format!("{}{}\r\n", chunked!("1;"), "a".repeat(length));
     assert_eq!(through([sent(1024).as_bytes()]).1, None);
     for size in [1, 100, 10_000] {

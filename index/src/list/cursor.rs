@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cursor_is_read_as_it_was_told(
+        fn a_cursor_round_trips(
             group in "\\PC{0,20}", text in "\\PC{0,20}", value: i64, facts: i64, id: i64, sort in "[a-z]"
         ) {
             let sort = sort.chars().next().unwrap();
@@ -213,8 +213,8 @@ mod tests {
         #[test]
         fn cursor_is_valid_only_for_its_own_list(place: u64, second in 0_i64..4_000_000_000) {
             let time = |second| Timestamp::from_second(second).unwrap();
-            let told = Cursor::of_place(time(second), place).to_string();
-            let cursor = told.parse::<Cursor>().unwrap();
+            let shown = Cursor::of_place(time(second), place).to_string();
+            let cursor = shown.parse::<Cursor>().unwrap();
             prop_assert_eq!(cursor.as_place(time(second)).unwrap(), place);
             prop_assert!(cursor.as_place(time(second + 1)).unwrap_err().is_invalid());
             prop_assert!(cursor.as_moment().is_err());

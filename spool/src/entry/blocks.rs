@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_the_blocks_however_they_came() {
+    fn checksums_do_not_depend_on_the_piece_size() {
         let body: Vec<u8> = (0..=250).cycle().take((3 << 20) + 17).collect();
         let want: Vec<u32> = body.chunks(1 << 20).map(crc32fast::hash).collect();
         for piece in [999, 64 << 10, 5 << 20] {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused() {
+    fn an_invalid_block_list_is_refused() {
         let blocks = summed(&vec![7; 2 << 20], 1 << 20);
         let text = String::from_utf8(blocks.text()).unwrap();
         assert_eq!(Blocks::parse(text.as_bytes(), 2 << 20), Ok(blocks));

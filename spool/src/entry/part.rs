@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_comes_back() {
+    fn a_segment_position_round_trips() {
         for (start, complete_length, validator) in [
             (0, None, &b"\"a\""[..]),
             (7, Some(8), b"Fri, 20 Nov 2026 13:13:26 GMT"),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_refused() {
+    fn an_invalid_segment_position_is_refused() {
         for text in [
             "",
             "start: 0\r\n",
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_ends_behind_the_whole() {
+    fn no_segment_ends_after_the_body() {
         let part = |start, complete_length| SegmentPosition {
             start,
             whole: SegmentedBody { validator: b"v".to_vec(), complete_length },

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_tells_scheme_host_and_key() {
+    fn a_path_has_scheme_host_and_key() {
         let path = place("http://www.example.org/a?b").relative_path();
         let key = place("http://www.example.org/a?b").key().to_string();
         assert_eq!(

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn text_becomes_one_line_and_comes_back() {
+    fn escaped_text_is_one_line_and_round_trips() {
         for text in ["", "plain", "100 %", "a\r\nWARC-Type: x", "\u{85}é\0%41", "tab\t"] {
             let line = escape(text, 1 << 10);
             assert!(!line.contains(char::is_control), "{line:?}");

@@ -39,7 +39,7 @@ pub fn open_beneath<'a>(
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut at = match openat(CWD, root, flags | OFlags::DIRECTORY, Mode::empty()) {
         Ok(opened) => File::from(opened),
-        Err(error) => return nothing(error.into()),
+        Err(error) => return missing_or_error(error.into()),
     };
     for name in path {
         if !is_plain(name) || !at.metadata()?.is_dir() {
@@ -47,7 +47,7 @@ pub fn open_beneath<'a>(
         }
         match openat(&at, name, flags, Mode::empty()) {
             Ok(opened) => at = File::from(opened),
-            Err(error) => return nothing(error.into()),
+            Err(error) => return missing_or_error(error.into()),
         }
     }
     let about = at.metadata()?;
@@ -68,7 +68,7 @@ fn is_plain(name: &OsStr) -> bool {
     !matches!(bytes, b"" | b"." | b"..") && !bytes.iter().any(|byte| matches!(byte, b'/' | 0))
 }
 
-fn nothing(error: io::Error) -> io::Result<PathTarget> {
+fn missing_or_error(error: io::Error) -> io::Result<PathTarget> {
     use rustix::io::Errno;
     let number = error.raw_os_error().map(Errno::from_raw_os_error);
     // These errors also count as a missing file: a link (`MLINK` on FreeBSD), a file where a
@@ -89,7 +89,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn no_name_leads_out() {
+    fn no_path_leaves_the_root() {
         let root = tempfile::tempdir().unwrap();
         let inside = root.path().join("local");
         std::fs::create_dir_all(inside.join("a")).unwrap();

@@ -22,10 +22,10 @@ pub struct Space {
 ///
 /// If the system does not report it: some file systems report no blocks at all.
 pub fn space(root: &Path) -> Result<Space> {
-    let told = rustix::fs::statvfs(root);
-    let told = told.map_err(|error| Error::disk("look at", root, error.into()))?;
+    let stat = rustix::fs::statvfs(root);
+    let stat = stat.map_err(|error| Error::disk("look at", root, error.into()))?;
     let nothing = || io::Error::new(io::ErrorKind::Unsupported, "the system reports no size");
-    of(told.f_blocks, told.f_bavail, told.f_frsize)
+    of(stat.f_blocks, stat.f_bavail, stat.f_frsize)
         .ok_or_else(|| Error::disk("look at", root, nothing()))
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_blocks_at_all_tell_nothing() {
+    fn a_disk_without_blocks_has_no_space_figures() {
         assert_eq!(of(0, 0, 4_096), None);
         assert_eq!(of(10, 0, 0), None);
         assert_eq!(of(10, 0, 4_096), Some(Space { total: 40_960, free: 0 }));

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_given_up_though_a_new_process_has_its_file() {
+    fn a_lock_is_released_although_a_child_process_has_its_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let lock = SystemDisk.lock(&path).unwrap().unwrap();

@@ -101,7 +101,7 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     #[test]
-    fn what_a_name_could_be() {
+    fn file_names_are_classified() {
         let key = Key::from_bytes([0x9f; 32]).to_string();
         for (name, want) in [
             (format!("{key}.warc"), NameKind::Entry),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_learnt_lies_beside_its_entry() {
+    fn an_update_file_is_next_to_its_entry() {
         for (overlay, entry) in
             [("a/9f.update.warc", "a/9f.warc"), ("9f.2026Z.update.warc", "9f.2026Z.warc")]
         {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn which_directories_are_ours() {
+    fn our_directories_are_recognized() {
         let key = Key::from_bytes([0x9f; 32]).to_string();
         for (name, depth, want) in [
             ("www.example.org", 1, true),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_entry_should_lie() {
+    fn the_expected_path_of_an_entry_is_known() {
         let url = CanonicalUrl::parse("http://a/b", &LocalHost::default()).unwrap();
         let (plain, german) = (Place::of(&url), Place::of(&url).with_variant("de"));
         let stored: Timestamp = "2026-11-20T13:13:26.123456Z".parse().unwrap();

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_state_comes_back() {
+    fn a_state_round_trips() {
         let mut state = ProgramState::default();
         state.set_mode("offline").unwrap();
         state.set_value("from-the-future", "a = b").unwrap();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_state_is_said() {
+    fn an_invalid_state_is_refused() {
         let parse = |text: &str| ProgramState::parse(text.as_bytes());
         assert!(parse("wwwoffle-state 1\n\nmode=online\n").is_ok());
         for text in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_two_lines_is_refused() {
+    fn a_value_with_a_line_break_is_refused() {
         let mut state = ProgramState::default();
         for (key, value) in [("mode", "a\nb"), ("mode", " a"), ("", "a"), ("a b", "a")] {
             assert!(state.set_value(key, value).unwrap_err().is_invalid());

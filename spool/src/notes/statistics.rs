@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_come_back() {
+    fn counts_round_trip() {
         let mut given = Statistics::default();
         given.days.insert("2026-11-22".parse().unwrap(), counts(&[("hit", 3), ("given", 1 << 60)]));
         given.days.insert("2026-11-21".parse().unwrap(), Counts::default());
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_statistics_is_said() {
+    fn invalid_statistics_are_refused() {
         for line in [
             "day 2026-11-22 hit=1",
             "day 20261122",
@@ -338,7 +338,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_read_is_written_the_same(text in "(?s).{0,60}") {
+        fn parsed_statistics_round_trip(text in "(?s).{0,60}") {
             let text = format!("wwwoffle-statistics 1\n{text}\n");
             if let Ok(read) = Statistics::parse(text.as_bytes()) {
                 prop_assert_eq!(Statistics::parse(read.to_text().as_bytes()), Ok(read));
@@ -346,7 +346,7 @@ mod tests {
         }
 
         #[test]
-        fn lines_that_are_nearly_right_are_read_the_same(
+        fn almost_valid_lines_are_read_alike(
             lines in proptest::collection::vec(
                 "(day 20[0-9]{2}-[01][0-9]-[0-3][0-9]|host [a-c\u{1}\u{a0}.]{0,3} \\+[0-9]{0,3}|rest)( (hit|given)=[0-9]{0,21}){0,3}",
                 0..6,

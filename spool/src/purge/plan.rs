@@ -214,7 +214,7 @@ pub struct Plan {
     overall: SiteExpiry,
     /// The needs by name, sorted.
     needs: Vec<(u64, NeedMark)>,
-    /// The names added with [`Plan::keep`].
+    /// The names added with [`Plan::keep_entry`].
     kept: HashSet<u64>,
     /// The number and size of the entries for each fate.
     pub fates: Vec<(Fate, Sum)>,
@@ -246,12 +246,12 @@ impl Plan {
 
     /// Keeps the entries with this name, because an entry that needs them was stored or pinned
     /// after the plan was made.
-    pub fn keep(&mut self, name: u64) {
+    pub fn keep_entry(&mut self, name: u64) {
         self.kept.insert(name);
     }
 
     /// Keeps sub-resources that may belong to a page of this site which was stored or pinned after
-    /// the plan was made. `is_open`: not all its references were passed to [`Plan::keep`].
+    /// the plan was made. `is_open`: not all its references were passed to [`Plan::keep_entry`].
     pub fn keep_site(&mut self, site: &str, is_open: bool) {
         let stays = ExpiryMark::from(Expiry::Never(KeepReason::Recent));
         let known = self.sites.get(site).copied().unwrap_or_default();

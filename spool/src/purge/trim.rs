@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_go_until_the_rest_is_within_the_bounds() {
+    fn the_oldest_files_are_removed_until_the_limits_are_met() {
         let at = |day: i64| Timestamp::from_second(day * 86_400).unwrap();
         let days = |many: i64| SignedDuration::from_hours(24 * many);
         let all =

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn memberships_are_read_as_they_were_written() {
+    fn memberships_round_trip() {
         let members = vec![member(1, 3), member(u64::MAX, u16::MAX)];
         let text = to_text(&members);
         assert_eq!(text, "0000000000000001/3 ffffffffffffffff/65535");
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_run_the_greater_depth_stays_and_their_number_is_bounded() {
+    fn the_greater_depth_of_a_run_stays_and_runs_are_limited() {
         let mut members = Vec::new();
         for (run, depth, changes) in [(1, 2, true), (1, 1, false), (1, 4, true), (2, 0, true)] {
             assert_eq!(add(&mut members, member(run, depth)), changes, "{run} {depth}");

@@ -84,7 +84,7 @@ mod tests {
     use crate::queue::outgoing::RequestKind::{Monitored, Page, Recursive};
 
     #[test]
-    fn addresses_that_one_machine_can_choose_have_one_share() {
+    fn addresses_of_one_machine_share_a_limit() {
         let mut shares = Shares::default();
         for owner in
             ["client:2001:db8::1", "client:2001:db8::2", "client:192.0.2.1", "user:client:::1"]
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_leave_room_for_this_machine_and_for_users() {
+    fn guests_leave_queue_space_for_local_users() {
         for (owner, kind, want) in [
             (None, Page, 120_000),
             (Some("user:ada"), Page, 120_000),

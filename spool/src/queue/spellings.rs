@@ -177,14 +177,14 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn targets_are_read_as_they_were_written(
+        fn targets_round_trip(
             targets in proptest::collection::vec("/[!-~ü]{0,9}", 0..=MAX_SPELLINGS)
         ) {
             proptest::prop_assert_eq!(from_text(&to_text(&targets)), targets);
         }
 
         #[test]
-        fn no_text_of_a_file_becomes_more_than_targets(text in ".{0,99}") {
+        fn any_text_is_parsed_to_valid_targets(text in ".{0,99}") {
             let targets = from_text(&text);
             proptest::prop_assert!(targets.iter().all(|target| is_allowed(target)));
         }

@@ -303,7 +303,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_was_told_and_no_other_is() {
+    fn a_removal_name_round_trips_and_others_are_refused() {
         let at = Timestamp::from_microsecond(1_700_000_000_000_000).unwrap();
         let removal = Removal { at, by: hashed("ada") };
         assert_eq!(removal.to_string().parse(), Ok(removal));

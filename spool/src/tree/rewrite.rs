@@ -250,7 +250,7 @@ mod tests {
     use super::is_worth;
 
     #[test]
-    fn it_is_worth_it_if_it_saves_a_block_and_a_tenth() {
+    fn a_rewrite_must_save_a_block_and_a_tenth() {
         for (before, after, want) in [
             (4_096, 100, false),
             (4_097, 4_096, false),

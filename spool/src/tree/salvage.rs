@@ -285,10 +285,10 @@ fn lines(bytes: &[u8]) -> Vec<(u64, u32)> {
     let mut last = 0;
     let line = |line: &[u8]| {
         let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
-        let (told, check) = line.split_at_checked(LINE - 9)?;
-        let (len, sum) = told.strip_suffix(' ')?.split_once(' ')?;
+        let (fields, check) = line.split_at_checked(LINE - 9)?;
+        let (len, sum) = fields.strip_suffix(' ')?.split_once(' ')?;
         let hex = |digits| u32::from_str_radix(digits, 16).ok();
-        let is_right = hex(check)? == crc32fast::hash(told.as_bytes());
+        let is_right = hex(check)? == crc32fast::hash(fields.as_bytes());
         Some((len.parse::<u64>().ok()?, hex(sum)?)).filter(|_| is_right)
     };
     let read = bytes.chunks(LINE).take(MAX_LINES).map_while(|bytes| {

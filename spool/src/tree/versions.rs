@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_tells_the_time_and_no_other_name_does() {
+    fn only_version_names_have_a_time() {
         for text in ["2026-11-20T13:13:26.123456Z", "1970-01-01T00:00:00Z"] {
             let time: Timestamp = text.parse().unwrap();
             let version = name("9f86", time);

@@ -38,7 +38,7 @@ fn bodies_that_only_claim_to_be_equal_are_never_shared() {
 }
 
 #[test]
-fn a_damaged_holder_is_never_served_and_set_aside_once() {
+fn a_damaged_shared_body_is_not_served_and_moved_aside_once() {
     for len in [50_000, 400_000] {
         for damage in [
             HolderDamage::Missing,
@@ -159,7 +159,7 @@ fn any_changed_byte_of_a_file_that_refers_is_noticed() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_read_keeps_every_body() {
+fn an_unreadable_directory_keeps_every_shared_body() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let body = bytes(100_000);

@@ -78,7 +78,7 @@ fn sizes(root: &Path) -> u64 {
 }
 
 #[test]
-fn equal_bodies_are_kept_once_and_read_as_they_were() {
+fn equal_bodies_are_stored_once_and_read_unchanged() {
     for len in [20_000, 300_000, 3 << 20] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path());
@@ -124,7 +124,7 @@ fn equal_bodies_are_kept_once_and_read_as_they_were() {
 }
 
 #[test]
-fn small_bodies_are_left_alone_and_none_are_shared_unless_asked_for() {
+fn small_bodies_are_not_shared_and_sharing_is_optional() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     for url in [ONE, TWO] {
@@ -141,7 +141,7 @@ fn small_bodies_are_left_alone_and_none_are_shared_unless_asked_for() {
 }
 
 #[test]
-fn removing_or_replacing_one_leaves_the_others() {
+fn removing_an_entry_keeps_the_body_for_the_others() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let body = bytes(200_000);
@@ -193,7 +193,7 @@ fn versions_share_with_entries_and_with_each_other() {
 }
 
 #[test]
-fn a_plan_knows_which_bodies_an_entry_and_its_versions_share() {
+fn a_plan_lists_the_shared_bodies_of_entries_and_versions() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let (day, night) = (bytes(70_000), vec![1; 90_000]);
@@ -218,7 +218,7 @@ fn a_plan_knows_which_bodies_an_entry_and_its_versions_share() {
 }
 
 #[test]
-fn what_is_learnt_later_is_kept_of_what_shares() {
+fn updates_of_entries_with_shared_bodies_are_stored() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let body = bytes(300_000);
@@ -267,7 +267,7 @@ fn what_is_learnt_later_is_kept_of_what_shares() {
 }
 
 #[test]
-fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
+fn compression_and_sharing_can_be_combined() {
     for len in [40_000, 400_000] {
         let root = tempfile::tempdir().unwrap();
         let spool = open(root.path());
@@ -302,7 +302,7 @@ fn what_is_compressed_is_shared_and_what_is_shared_compressed() {
 }
 
 #[test]
-fn what_is_kept_for_one_person_shares_with_nothing_of_others() {
+fn personal_entries_do_not_share_bodies_with_others() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let body = bytes(150_000);
@@ -335,7 +335,7 @@ fn what_is_kept_for_one_person_shares_with_nothing_of_others() {
 }
 
 #[test]
-fn a_body_under_another_name_is_its_own() {
+fn a_shared_body_under_another_name_is_not_used() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let body = bytes(250_000);
@@ -356,7 +356,7 @@ fn a_body_under_another_name_is_its_own() {
 }
 
 #[test]
-fn whoever_reads_and_writes_meanwhile_has_every_body() {
+fn concurrent_readers_and_writers_find_every_body() {
     const ROUNDS: usize = 60;
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());

@@ -129,7 +129,7 @@ fn without_reading_bodies_a_damaged_large_one_passes() {
 }
 
 #[test]
-fn an_entry_whose_news_are_lost_counts_as_changed() {
+fn an_entry_with_a_lost_update_counts_as_invalid() {
     let root = full::spool();
     let learnt = at(root.path(), LARGE).with_extension("update.warc");
     spoil(&learnt, 40);
@@ -141,7 +141,7 @@ fn an_entry_whose_news_are_lost_counts_as_changed() {
 }
 
 #[test]
-fn a_body_stays_while_what_may_need_it_cannot_be_read() {
+fn a_shared_body_stays_while_an_entry_is_unreadable() {
     let root = full::spool();
     let holder = files::holder(root.path());
     fs::remove_file(at(root.path(), full::ONE)).unwrap();
@@ -161,7 +161,7 @@ fn a_body_stays_while_what_may_need_it_cannot_be_read() {
 }
 
 #[test]
-fn what_a_repair_finds_in_tmp_gets_its_name() {
+fn a_repair_recovers_entries_from_tmp() {
     let root = full::spool();
     let path = at(root.path(), SMALL);
     let bytes = fs::read(&path).unwrap();
@@ -174,7 +174,7 @@ fn what_a_repair_finds_in_tmp_gets_its_name() {
 }
 
 #[test]
-fn only_one_at_a_time_mends() {
+fn only_one_repair_runs_at_a_time() {
     let root = full::spool();
     let (_open, _) = Spool::open(root.path(), &full::options()).unwrap();
     let error = Spool::repair(root.path(), &full::options(), &CheckOptions::new(true), &mut |_| {});
@@ -187,7 +187,7 @@ fn only_one_at_a_time_mends() {
 }
 
 #[test]
-fn what_another_part_of_the_program_keeps_is_not_foreign() {
+fn files_of_other_modules_are_not_foreign() {
     let root = full::spool();
     put(root.path(), "index.sqlite-wal", b"x");
     let reader = Reader::open(root.path()).unwrap();
@@ -201,7 +201,7 @@ proptest! {
 
     /// Any changed byte and any truncation is reported, unless all content reads as before.
     #[test]
-    fn no_damage_goes_unnoticed(file in 0_usize..1_000, at in 0.0_f64..1.0, bit in 0_u8..8, cuts: bool) {
+    fn every_damage_is_reported(file in 0_usize..1_000, at in 0.0_f64..1.0, bit in 0_u8..8, cuts: bool) {
         let (base, whole) = base();
         let files = spoilable(base);
         let name = &files[file % files.len()];

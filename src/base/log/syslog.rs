@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_may_be_started_anew_and_what_is_long_is_cut() {
+    fn syslog_reconnects_and_truncates_long_messages() {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path().join("log");
         assert!(Syslog::open(&at).is_err(), "nobody reads");

@@ -32,7 +32,7 @@ fn a_person_is_a_user_or_else_a_machine() {
 }
 
 #[test]
-fn no_text_names_somebody_in_two_ways() {
+fn an_owner_has_only_one_text() {
     for text in [
         "",
         "Local",
@@ -53,7 +53,7 @@ fn no_text_names_somebody_in_two_ways() {
 }
 
 #[test]
-fn an_answer_is_its_owners_or_everyones() {
+fn a_response_is_personal_or_public() {
     for (row, want) in include_str!("../owner.txt").lines().filter_map(|row| {
         row.split_once("->").filter(|_| !row.starts_with('#')).map(|(a, b)| (a, b.trim()))
     }) {
@@ -71,7 +71,7 @@ fn an_answer_is_its_owners_or_everyones() {
 }
 
 #[test]
-fn a_form_is_everyones_only_if_its_key_says_what_it_means() {
+fn a_form_response_is_public_only_if_its_key_has_the_body() {
     let public = fields(&[("cache-control", "public")]);
     let usual = ("content-type", "application/x-www-form-urlencoded");
     for (rows, want) in [
@@ -114,7 +114,7 @@ fn each_owner_has_a_distinct_place() {
 }
 
 #[test]
-fn credentials_are_one_key_however_they_are_given() {
+fn equal_credentials_have_one_key() {
     let places = |text, authorization: Option<&str>| {
         let rows: Vec<_> =
             authorization.map(|value| ("authorization", value)).into_iter().collect();
@@ -170,7 +170,7 @@ fn each_credential_in_another_field_has_its_own_key() {
 }
 
 #[test]
-fn who_logs_in_is_not_shown_what_strangers_are() {
+fn a_request_with_a_login_does_not_accept_anonymous_responses() {
     let none = HeaderMap::new();
     let stranger = Places::of(&mut url("http://h.example/"), &none, &Owner::Local);
     let known = Places::of(&mut url("http://u:p@h.example/"), &none, &Owner::Local);

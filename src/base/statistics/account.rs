@@ -84,7 +84,7 @@ impl ResponseCounter {
     }
 
     /// Counts one more request with the same outcome, whose response has `bytes` bytes.
-    pub fn again(&self, bytes: usize) {
+    pub fn count_repeat(&self, bytes: usize) {
         self.account.count(self.outcome);
         self.count_sent_bytes(bytes);
     }

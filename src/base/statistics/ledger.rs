@@ -112,7 +112,7 @@ impl Ledger {
 
     /// The counts of all other hosts.
     #[must_use]
-    pub fn rest(&self) -> &Counts {
+    pub fn other_hosts(&self) -> &Counts {
         &self.kept.rest
     }
 
@@ -179,7 +179,7 @@ mod tests {
         // The sums stay exact.
         let sum = |ledger: &Ledger| {
             let of_hosts = ledger.kept.hosts.values().map(|host| host.counts.of("hit"));
-            of_hosts.sum::<u64>() + ledger.rest().of("hit")
+            of_hosts.sum::<u64>() + ledger.other_hosts().of("hit")
         };
         assert_eq!(sum(&ledger), all);
         assert_eq!(ledger.days()[&today].of("hit"), all);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn days_long_past_and_hosts_that_are_none_have_no_place() {
+    fn old_days_and_invalid_hosts_are_not_counted() {
         let mut ledger = Ledger::default();
         let first = day("2024-01-01");
         for at in 0..=MAX_DAYS {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_are_told_apart() {
+    fn all_names_are_distinct() {
         for outcome in Outcome::ALL {
             let same = Outcome::ALL.iter().filter(|other| other.as_str() == outcome.as_str());
             assert_eq!(same.count(), 1);

@@ -239,7 +239,7 @@ mod tests {
     const HEAD: &str = "msgid \"\"\nmsgstr \"Plural-Forms: nplurals=2; plural=n > 1;\\n\"\n\n";
 
     #[test]
-    fn texts_and_numbers_are_translated_and_others_are_english() {
+    fn missing_translations_are_shown_in_english() {
         let text = format!(
             "# A comment\n#\n{HEAD}#, fuzzy\nmsgid \"A\"\nmsgstr \"X\"\n\nmsgid \"Queue\"\nmsgstr \"\"\n\
              \"Warte\"\n\"\\\"schlange\"\n\nmsgid \"{{n}} a\"\nmsgid_plural \"{{n}} b\"\nmsgstr[0] \"0\"\n\
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_translation_is_left_out() {
+    fn an_invalid_translation_is_ignored() {
         for (message, want) in [
             (
                 "msgid \"a {b}\"\nmsgstr \"{c}\"",
@@ -308,7 +308,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_file_makes_it_panic(
+        fn no_catalogue_file_causes_a_panic(
             lines in proptest::collection::vec("(msgid |msgstr |msgstr\\[1\\] |#, |#|)\"?[aé\\\\n]{0,4}\"?", 0..9),
             has_head in proptest::bool::ANY,
         ) {

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_filled() {
+    fn a_text_is_filled_with_its_values() {
         for (text, want) in [
             ("", ""),
             ("Plain words, [local-host] names", "Plain words, [local-host] names"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_by_themselves_from_right_to_left() {
+    fn values_are_isolated_in_right_to_left_text() {
         let text = "{n}: [{size}](to), {time}";
         let link = "<a href=\"http://a/?b&amp;c\">";
         for (direction, size) in

@@ -190,7 +190,7 @@ fn catalogues_have_all_texts() {
 }
 
 #[test]
-fn texts_are_found_where_they_are_said() {
+fn texts_are_extracted_from_templates_and_code() {
     let template = r#"{{ t("One") }} {{ t( "with {a}", a=b) }} {{ t(page.x) }} {{ n(page.count("x"), "{n} a", "{n} \"b\"") }} not("x")"#;
     let texts = |texts: &[(&str, Option<&str>)]| -> Texts {
         let owned = texts.iter().map(|(text, one)| ((*text).to_owned(), one.map(str::to_owned)));

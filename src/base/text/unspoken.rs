@@ -113,7 +113,7 @@ fn templates_have_no_words_of_their_own() {
 }
 
 #[test]
-fn words_are_found_wherever_a_person_would_read_them() {
+fn untranslated_words_are_found_in_templates() {
     for (template, want) in [
         ("<p>{{ t(\"Words\", a=b) }}, {{ n(1, \"{n} a\", \"{n} b\") }}: wwwoffle</p>", vec![]),
         ("<p class=\"Loud words\">{# A comment #}{{ page.text }} → &nbsp;12 %</p>", vec![]),

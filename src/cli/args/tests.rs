@@ -96,7 +96,7 @@ fn every_line_of_the_manual_is_understood() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_arguments_are_refused() {
     for line in [
         "",
         "sreve",

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_browser_is_the_one_that_is_named_or_there() {
+    fn the_named_or_an_installed_browser_is_used() {
         let has = |names: &'static [&'static str]| {
             move |name: &str| names.contains(&name).then(|| PathBuf::from(format!("/bin/{name}")))
         };
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_names_the_proxy_and_the_key() {
+    fn the_browser_arguments_have_the_proxy_and_the_key() {
         let proxy: SocketAddr = "127.0.0.1:8080".parse().unwrap();
         let more = ["--headless".into()];
         let (profile, url) = (Path::new("/p"), address(Some("a.example"), proxy));

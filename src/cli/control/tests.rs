@@ -49,7 +49,7 @@ fn change(spool: &Path) -> Result<ModeChange, VerbFailure> {
 }
 
 #[test]
-fn asks_and_understands() {
+fn a_call_is_sent_and_its_response_parsed() {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok(r#"{"mode":"online","was":"offline"}"#), 7);
     let answer = change(spool.path()).unwrap();
@@ -61,7 +61,7 @@ fn asks_and_understands() {
 }
 
 #[test]
-fn lines_come_whole_however_they_are_cut() {
+fn lines_are_complete_in_any_pieces() {
     let stream = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\
                   5\r\none\nt\r\n6\r\nwo\n\nth\r\n3\r\nree\r\n0\r\n\r\n";
     for piece in [1, 3, 1000] {
@@ -81,7 +81,7 @@ fn lines_come_whole_however_they_are_cut() {
 }
 
 #[test]
-fn a_reader_who_has_enough_ends_the_stream() {
+fn a_reader_that_stops_ends_the_stream() {
     let spool = tempfile::tempdir().unwrap();
     let daemon = daemon(spool.path(), ok("one\ntwo\n"), 1000);
     let stopped =
@@ -93,7 +93,7 @@ fn a_reader_who_has_enough_ends_the_stream() {
 }
 
 #[test]
-fn what_goes_wrong_is_told() {
+fn failures_are_reported() {
     let refusal = r#"{"error":"the mode is \u001b[1moffline"}"#;
     let table = [
         (

@@ -71,7 +71,7 @@ fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
 }
 
 #[test]
-fn cat_gives_every_byte_back() {
+fn cat_prints_every_byte() {
     let root = tempfile::tempdir().unwrap();
     filled(root.path());
     let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
@@ -90,7 +90,7 @@ fn cat_gives_every_byte_back() {
 }
 
 #[test]
-fn cat_decodes_unless_the_raw_bytes_are_asked_for() {
+fn cat_decodes_unless_raw_is_given() {
     let root = tempfile::tempdir().unwrap();
     let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
     let fields = "Content-Encoding: zstd\r\nContent-Length: 9\r\nCache-Control: no-transform\r\n";
@@ -141,7 +141,7 @@ fn noise() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_there_is_told_without_the_password() {
+fn a_missing_entry_is_reported_without_the_password() {
     let root = tempfile::tempdir().unwrap();
     filled(root.path());
     for (url, want) in [
@@ -156,7 +156,7 @@ fn what_is_not_there_is_told_without_the_password() {
 }
 
 #[test]
-fn a_damaged_body_never_looks_whole() {
+fn a_damaged_body_never_looks_complete() {
     let root = tempfile::tempdir().unwrap();
     filled(root.path());
     let path = root.path().join(place("https://b.example/large").relative_path());
@@ -170,7 +170,7 @@ fn a_damaged_body_never_looks_whole() {
 }
 
 #[test]
-fn ls_lists_what_is_asked_for() {
+fn ls_lists_the_requested_entries() {
     let root = tempfile::tempdir().unwrap();
     filled(root.path());
     let table: [(&[&str], &[&str]); 6] = [
@@ -203,7 +203,7 @@ fn ls_lists_what_is_asked_for() {
 }
 
 #[test]
-fn without_a_spool_it_is_said_which_is_missing() {
+fn a_missing_spool_is_reported_with_its_path() {
     for line in [&["cat", "http://a/"][..], &["ls"]] {
         let (status, _, err) = on(Path::new("/nowhere/spool"), line);
         assert_eq!(status, ExitStatus::BadSpool);
@@ -212,7 +212,7 @@ fn without_a_spool_it_is_said_which_is_missing() {
 }
 
 #[test]
-fn hash_tells_key_and_path_and_goes_on_after_a_bad_url() {
+fn hash_prints_key_and_path_and_continues_after_an_error() {
     let ran = wwwoffle(&["hash", "http://a:99999/", "http://Example.ORG"], "", Path::new("/h"));
     assert_eq!(ran.status, ExitStatus::Failed);
     assert!(ran.err.starts_with("wwwoffle: invalid URL http://a:99999/: "), "{}", ran.err);

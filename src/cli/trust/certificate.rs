@@ -108,7 +108,7 @@ mod tests {
     use crate::tls::ca::Authority;
 
     #[test]
-    fn ours_are_known_by_fingerprint_or_all_by_name() {
+    fn our_certificates_are_identified_by_fingerprint_or_name() {
         let made = || Authority::make("m", clock::now()).unwrap();
         let (one, two) = (made(), made());
         let known = AuthorityCertificate::of(one.der().clone()).unwrap();

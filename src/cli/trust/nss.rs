@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_out_of_the_list() {
+    fn certificate_names_are_read_from_the_list() {
         let list = "\nCertificate Nickname                   Trust Attributes\n   \
             SSL,S/MIME,JAR/XPI\n\nwwwoffle CA on x, 2026-11-20 (ab)        C,,  \n\
             My own                                   CT,C,C\nplain      ,,   \n\n";
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_ours_by_its_mark_or_by_all_it_holds() {
+    fn a_database_entry_is_ours_by_its_mark_or_content() {
         let made = || Authority::make("m", clock::now()).unwrap();
         let (one, two) = (made(), made());
         let of = |authority: &Authority| AuthorityCertificate::of(authority.der().clone()).unwrap();

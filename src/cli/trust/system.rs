@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_are_told_apart_by_directory_and_tool() {
+    fn systems_are_detected_by_directory_and_tool() {
         for kind in &KINDS {
             let root = tempfile::tempdir().unwrap();
             assert_eq!(System::detect(root.path()).store, None);

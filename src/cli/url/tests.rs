@@ -12,7 +12,7 @@ fn ask(options: &[&str], questions: &str) -> (ExitStatus, Vec<Value>) {
 }
 
 #[test]
-fn each_function_answers() {
+fn each_function_has_a_result() {
     let key = "781bc04ec9bd049cdfacaec4ae2026102118d13c79413246f0c88eeef6ebec4e";
     let table = [
         (json!({"fn": "URLDecodeGeneric", "in": "%c3%a9"}), json!("\u{c3}\u{a9}")),
@@ -79,7 +79,7 @@ fn each_function_answers() {
 }
 
 #[test]
-fn records_have_all_fields_and_know_who_is_local() {
+fn url_records_have_all_fields_and_recognize_local_hosts() {
     let options = ["--localhost", "proxy.lan", "--http-port", "81", "--localnet", "!www.lan,*.lan"];
     let questions = [
         json!({"fn": "SplitURL", "in": "http://u:\u{c3}\u{a9}@x.lan/"}),
@@ -99,7 +99,7 @@ fn records_have_all_fields_and_know_who_is_local() {
 }
 
 #[test]
-fn a_line_without_an_answer_spoils_no_other() {
+fn an_invalid_line_does_not_affect_others() {
     let bad = [
         "",
         "no json",
@@ -146,7 +146,7 @@ fn lines_are_bounded() {
 }
 
 #[test]
-fn names_that_are_none_are_bad_usage() {
+fn invalid_host_names_are_a_usage_error() {
     let line = ["url", "--localhost", "a b"];
     let ran = wwwoffle(&line, "", std::path::Path::new("/nowhere"));
     assert_eq!(ran.status, ExitStatus::Usage);

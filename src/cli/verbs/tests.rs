@@ -35,7 +35,7 @@ fn answered(line: &[&str], body: &str) -> (Ran, String) {
 }
 
 #[test]
-fn each_verb_asks_and_tells() {
+fn each_command_sends_its_call_and_prints_the_result() {
     let queue = r#"{"queue":[{"key":"ab","url":"http://a/","method":"GET","kind":"page",
         "page":null,"queued":"2026-11-20T12:00:00Z","state":"failed","attempts":5,
         "not_before":null,"error":"refused"}]}"#;
@@ -126,7 +126,7 @@ fn each_verb_asks_and_tells() {
 }
 
 #[test]
-fn what_did_not_succeed_has_its_exit_status() {
+fn failures_have_their_exit_status() {
     let end = |fetched, failed, waiting| {
         format!(
             "{{\"event\":\"end\",\"fetched\":{fetched},\"failed\":{failed},\"waiting\":{waiting}}}\n"

@@ -17,10 +17,10 @@ pub(super) struct MessageSplitter {
 
 impl MessageSplitter {
     /// Takes a piece and gives each complete message to `each`. Invalid JSON is dropped.
-    pub(super) fn take(&mut self, mut piece: &[u8], mut each: impl FnMut(Value)) {
+    pub(super) fn split_messages(&mut self, mut piece: &[u8], mut each: impl FnMut(Value)) {
         while let Some(end) = memchr(0, piece) {
             let (last, rest) = piece.split_at(end);
-            self.keep(last);
+            self.buffer_bytes(last);
             if !std::mem::take(&mut self.is_too_long)
                 && let Ok(message) = serde_json::from_slice(&self.kept)
             {
@@ -29,10 +29,10 @@ impl MessageSplitter {
             self.kept.clear();
             piece = rest.get(1..).unwrap_or_default();
         }
-        self.keep(piece);
+        self.buffer_bytes(piece);
     }
 
-    fn keep(&mut self, bytes: &[u8]) {
+    fn buffer_bytes(&mut self, bytes: &[u8]) {
         if self.kept.len().saturating_add(bytes.len()) > MAX_MESSAGE {
             self.is_too_long = true;
             self.kept = Vec::new();
@@ -58,13 +58,13 @@ mod tests {
     fn messages(framing: &mut MessageSplitter, pieces: &[&[u8]]) -> Vec<Value> {
         let mut messages = Vec::new();
         for piece in pieces {
-            framing.take(piece, |message| messages.push(message));
+            framing.split_messages(piece, |message| messages.push(message));
         }
         messages
     }
 
     #[test]
-    fn messages_are_the_same_however_they_come() {
+    fn messages_are_equal_in_any_pieces() {
         let whole = [framed(&json!({"id": 1, "text": "a\0b"})), framed(&json!({"id": 2}))].concat();
         let want = [json!({"id": 1, "text": "a\0b"}), json!({"id": 2})];
         for size in 1..=whole.len() {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_left_out() {
+    fn invalid_messages_are_skipped() {
         let deep = "[".repeat(100_000);
         for bad in ["", "{", "\u{fffd}", "{}{}", "NaN", &deep] {
             let bytes = [bad.as_bytes(), b"\0{\"id\":3}\0"].concat();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_end_takes_no_memory() {
+    fn an_endless_message_takes_bounded_memory() {
         let mut framing = MessageSplitter::default();
         let piece = vec![b'"'; 64 << 10];
         for _ in 0..100 {

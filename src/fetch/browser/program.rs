@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn scripts_get_the_arguments_that_the_system_gives() {
+    async fn scripts_get_the_arguments_of_the_system() {
         let root = tempfile::tempdir().unwrap();
         let show = "printf '<%s>' \"$0\" \"$@\"";
         for (first, flags) in
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_shell_does_not_run_what_the_system_cannot_run() {
+    async fn a_file_that_the_system_cannot_run_is_not_run_by_a_shell() {
         let root = tempfile::tempdir().unwrap();
         let written = root.path().join("written");
         let lines = format!("\nid >{}\n", written.display());

@@ -19,7 +19,7 @@ fn number(next: &Next, method: &str) -> Value {
 fn opened(now: Instant) -> (Visit, Next) {
     let (mut visit, mut next) = prepared(Vec::new(), now);
     for message in std::mem::take(&mut next.send) {
-        next.and(visit.take(&json!({"id": message["id"], "result": {}}), now));
+        next.and(visit.handle_message(&json!({"id": message["id"], "result": {}}), now));
     }
     (visit, next)
 }
@@ -28,18 +28,18 @@ fn opened(now: Instant) -> (Visit, Next) {
 fn prepared(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
     let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
     let id = number(&next, "Target.createTarget");
-    let next = visit.take(&json!({"id": id, "result": {"targetId": "T"}}), now);
+    let next = visit.handle_message(&json!({"id": id, "result": {"targetId": "T"}}), now);
     let id = number(&next, "Target.attachToTarget");
-    let next = visit.take(&json!({"id": id, "result": {"sessionId": "S"}}), now);
+    let next = visit.handle_message(&json!({"id": id, "result": {"sessionId": "S"}}), now);
     (visit, next)
 }
 
-fn event(method: &str, session: &str, told: &Value) -> Value {
-    json!({"method": method, "sessionId": session, "params": told})
+fn event(method: &str, session: &str, params: &Value) -> Value {
+    json!({"method": method, "sessionId": session, "params": params})
 }
 
 #[test]
-fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
+fn a_page_is_opened_after_its_cookies_are_set_and_events_enabled() {
     let now = Instant::now();
     let listen = ["Network.enable", "Page.enable", "Target.setAutoAttach"];
     let done = |message: &Value| json!({"id": message["id"], "result": {}});
@@ -55,12 +55,12 @@ fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
             assert_eq!(next.send[3]["params"], cookie);
         }
         // Loading the empty page does not count.
-        visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
+        visit.handle_message(&event("Page.loadEventFired", "S", &json!({})), now);
         let (last, others) = next.send.split_first().unwrap();
         for message in others {
-            assert_eq!(visit.take(&done(message), now), Next::default(), "{message}");
+            assert_eq!(visit.handle_message(&done(message), now), Next::default(), "{message}");
         }
-        let next = visit.take(&done(last), now);
+        let next = visit.handle_message(&done(last), now);
         assert_eq!(methods(&next), ["Page.navigate"]);
         assert_eq!((&next.send[0]["sessionId"], visit.quiet_at()), (&json!("S"), None));
     }
@@ -69,71 +69,74 @@ fn a_page_is_asked_for_when_its_cookies_are_set_and_somebody_listens() {
         let cookie = Cookie { name: "a".into(), value: "b".into() };
         let (mut visit, next) = prepared(vec![cookie], now);
         let no = json!({"id": next.send[refused]["id"], "error": {"message": "bad"}});
-        assert_eq!(visit.take(&no, now).over, Some(Err("the browser refused: bad".into())));
+        assert_eq!(
+            visit.handle_message(&no, now).over,
+            Some(Err("the browser refused: bad".into()))
+        );
     }
 }
 
 #[test]
-fn a_page_is_quiet_when_nothing_of_it_is_under_way() {
+fn a_page_is_idle_when_no_request_is_active() {
     let mut now = Instant::now();
     let (mut visit, _) = opened(now);
     let request = json!({"requestId": "1", "type": "Document"});
-    visit.take(&event("Network.requestWillBeSent", "S", &request), now);
-    visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
+    visit.handle_message(&event("Network.requestWillBeSent", "S", &request), now);
+    visit.handle_message(&event("Page.loadEventFired", "S", &json!({})), now);
     assert_eq!(visit.quiet_at(), None, "a request is under way");
     let frame = json!({"sessionId": "F", "waitingForDebugger": true});
-    let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
+    let next = visit.handle_message(&event("Target.attachedToTarget", "S", &frame), now);
     assert_eq!(methods(&next).last(), Some(&"Runtime.runIfWaitingForDebugger"));
-    visit.take(&event("Network.requestWillBeSent", "F", &request), now);
-    visit.take(&event("Network.loadingFinished", "S", &request), now);
+    visit.handle_message(&event("Network.requestWillBeSent", "F", &request), now);
+    visit.handle_message(&event("Network.loadingFinished", "S", &request), now);
     assert_eq!(visit.quiet_at(), None, "one of its frames is at work");
-    visit.take(&event("Target.detachedFromTarget", "S", &json!({"sessionId": "F"})), now);
+    visit.handle_message(&event("Target.detachedFromTarget", "S", &json!({"sessionId": "F"})), now);
     for kind in ["EventSource", "WebSocket"] {
         let endless = json!({"requestId": kind, "type": kind});
-        visit.take(&event("Network.requestWillBeSent", "S", &endless), now);
+        visit.handle_message(&event("Network.requestWillBeSent", "S", &endless), now);
     }
     let quiet = visit.quiet_at().unwrap();
     assert!(quiet > now && visit.check_state(now).send.is_empty(), "not yet");
     now = quiet;
     let ping = number(&visit.check_state(now), "Runtime.evaluate");
     // Activity before the scripts answer starts the wait again.
-    visit.take(&event("Network.requestWillBeSent", "S", &request), now);
-    assert_eq!(visit.take(&json!({"id": ping, "result": {}}), now).over, None);
-    visit.take(&event("Network.loadingFailed", "S", &request), now);
+    visit.handle_message(&event("Network.requestWillBeSent", "S", &request), now);
+    assert_eq!(visit.handle_message(&json!({"id": ping, "result": {}}), now).over, None);
+    visit.handle_message(&event("Network.loadingFailed", "S", &request), now);
     now = visit.quiet_at().unwrap();
     let ping = number(&visit.check_state(now), "Runtime.evaluate");
-    assert_eq!(visit.take(&json!({"id": ping}), now).over, Some(Ok(Ended::Quiet)));
+    assert_eq!(visit.handle_message(&json!({"id": ping}), now).over, Some(Ok(Ended::Quiet)));
 }
 
 #[test]
-fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
+fn a_worker_script_request_ends_with_its_worker() {
     let now = Instant::now();
     let script = json!({"requestId": "W", "type": "Script"});
     let worker = json!({
         "sessionId": "F", "waitingForDebugger": true, "targetInfo": {"targetId": "W", "type": "worker"}
     });
     let gone = json!({"sessionId": "F"});
-    for (method, session, told) in [
+    for (method, session, params) in [
         ("Network.loadingFinished", "F", &script),
         ("Network.loadingFailed", "F", &script),
         ("Network.loadingFinished", "S", &script),
         ("Target.detachedFromTarget", "S", &gone),
     ] {
         let (mut visit, _) = opened(now);
-        visit.take(&event("Page.loadEventFired", "S", &json!({})), now);
-        visit.take(&event("Network.requestWillBeSent", "S", &script), now);
-        visit.take(&event("Target.attachedToTarget", "S", &worker), now);
+        visit.handle_message(&event("Page.loadEventFired", "S", &json!({})), now);
+        visit.handle_message(&event("Network.requestWillBeSent", "S", &script), now);
+        visit.handle_message(&event("Target.attachedToTarget", "S", &worker), now);
         let other = json!({"requestId": "1"});
-        visit.take(&event("Network.requestWillBeSent", "S", &other), now);
-        visit.take(&event(method, session, told), now);
+        visit.handle_message(&event("Network.requestWillBeSent", "S", &other), now);
+        visit.handle_message(&event(method, session, params), now);
         assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
-        visit.take(&event("Network.loadingFinished", "S", &other), now);
+        visit.handle_message(&event("Network.loadingFinished", "S", &other), now);
         let asked = visit.check_state(visit.quiet_at().unwrap());
         // Both sessions are asked whether they are busy; a closed one is not.
         let count = if method.starts_with("Target") { 1 } else { 2 };
         assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
         let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));
-        let over: Vec<_> = answers.map(|answer| visit.take(&answer, now).over).collect();
+        let over: Vec<_> = answers.map(|answer| visit.handle_message(&answer, now).over).collect();
         let want: Vec<_> =
             (1..=count).map(|at| (at == count).then_some(Ok(Ended::Quiet))).collect();
         assert_eq!(over, want, "{method} {session}");
@@ -141,28 +144,28 @@ fn the_script_of_a_worker_ends_with_the_worker_or_where_it_is_told() {
 }
 
 #[test]
-fn a_restless_page_and_one_that_cannot_be_opened_end() {
+fn a_never_idle_or_unopenable_page_ends() {
     let now = Instant::now();
     let (mut visit, _) = opened(now);
     let over = (0..10_000).find_map(|number| {
         let request = json!({"requestId": number.to_string()});
-        visit.take(&event("Network.requestWillBeSent", "S", &request), now).over
+        visit.handle_message(&event("Network.requestWillBeSent", "S", &request), now).over
     });
     assert_eq!(over, Some(Ok(Ended::Restless)));
     let (mut visit, next) = opened(now);
     let id = number(&next, "Page.navigate");
     let error = json!({"id": id, "result": {"errorText": "net::ERR_\u{7}X"}});
-    let over = visit.take(&error, now).over;
+    let over = visit.handle_message(&error, now).over;
     assert_eq!(over, Some(Err("the browser cannot open it: net::ERR_X".into())));
     let (mut visit, _) = opened(now);
-    let dialog = visit.take(&event("Page.javascriptDialogOpening", "S", &json!({})), now);
+    let dialog = visit.handle_message(&event("Page.javascriptDialogOpening", "S", &json!({})), now);
     assert_eq!(methods(&dialog), ["Page.handleJavaScriptDialog"]);
-    let crash = visit.take(&event("Inspector.targetCrashed", "S", &json!({})), now);
+    let crash = visit.handle_message(&event("Inspector.targetCrashed", "S", &json!({})), now);
     assert!(matches!(crash.over, Some(Err(_))));
 }
 
 #[test]
-fn what_makes_no_sense_changes_nothing() {
+fn invalid_browser_messages_change_nothing() {
     let now = Instant::now();
     let (mut visit, _) = opened(now);
     for bad in [
@@ -177,21 +180,21 @@ fn what_makes_no_sense_changes_nothing() {
         json!({"method": "Network.dataReceived", "params": {"encodedDataLength": -1}}),
         json!({"method": "Target.attachedToTarget", "params": {"waitingForDebugger": true}}),
     ] {
-        assert_eq!(visit.take(&bad, now), Next::default(), "{bad}");
+        assert_eq!(visit.handle_message(&bad, now), Next::default(), "{bad}");
     }
     assert_eq!(visit.quiet_at(), None);
     let bytes = json!({"encodedDataLength": 5});
-    assert_eq!(visit.take(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
+    assert_eq!(visit.handle_message(&event("Network.dataReceived", "S", &bytes), now).bytes, 5);
     // The number of sessions is bounded.
     for number in 0..1_000 {
         let frame = json!({"sessionId": number.to_string(), "waitingForDebugger": true});
-        let next = visit.take(&event("Target.attachedToTarget", "S", &frame), now);
+        let next = visit.handle_message(&event("Target.attachedToTarget", "S", &frame), now);
         assert_eq!(next.send.is_empty(), number >= 256, "{number}");
     }
 }
 
 #[test]
-fn the_browser_is_told_what_the_request_was() {
+fn the_browser_gets_the_fields_of_the_request() {
     let rows = [
         ("cookie", "a=b; c=d=e; none;"),
         ("cookie", "f="),
@@ -231,7 +234,7 @@ fn the_browser_is_told_what_the_request_was() {
 }
 
 #[test]
-fn this_machine_is_reached_where_it_listens() {
+fn the_own_address_is_a_listening_address() {
     for (listening, want) in [
         (&["127.0.0.1:1"][..], Some("127.0.0.1:1")),
         (&["10.0.0.1:1", "[::1]:2"], Some("[::1]:2")),
@@ -249,7 +252,7 @@ fn this_machine_is_reached_where_it_listens() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the test looks at what a program does to files")]
-async fn a_browser_that_says_nothing_ends_with_all_it_started() {
+async fn a_silent_browser_is_killed_with_its_children() {
     let profile = Profile::make().unwrap();
     let directory = profile.path().to_owned();
     let program = directory.join("browser");

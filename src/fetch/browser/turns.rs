@@ -50,7 +50,7 @@ mod tests {
     use futures_util::FutureExt;
 
     #[tokio::test]
-    async fn no_more_than_may_have_a_turn() {
+    async fn the_number_of_concurrent_browsers_is_limited() {
         let turns = BrowserTurns::default();
         let one = turns.take(|| 1).await;
         let mut waits = Box::pin(turns.take(|| 1));

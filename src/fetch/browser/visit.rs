@@ -149,14 +149,14 @@ impl Visit {
     }
 
     /// Takes a message that has just arrived.
-    pub(super) fn take(&mut self, message: &Value, now: Instant) -> Next {
+    pub(super) fn handle_message(&mut self, message: &Value, now: Instant) -> Next {
         let mut next = Next::default();
         let session = text(message, "sessionId").unwrap_or_default();
         match (message.get("id").and_then(Value::as_u64), text(message, "method")) {
             (Some(id), _) => self.handle_response(id, message, &mut next),
             (None, Some(method)) => {
-                let told = message.get("params").unwrap_or(&Value::Null);
-                self.handle_event(method, session, told, now, &mut next);
+                let params = message.get("params").unwrap_or(&Value::Null);
+                self.handle_event(method, session, params, now, &mut next);
             }
             (None, None) => {}
         }
@@ -204,15 +204,15 @@ impl Visit {
         &mut self,
         method: &str,
         session: &str,
-        told: &Value,
+        params: &Value,
         now: Instant,
         next: &mut Next,
     ) {
         let is_page = self.page.as_deref() == Some(session);
-        let request = || Some((session.to_owned(), text(told, "requestId")?.to_owned()));
+        let request = || Some((session.to_owned(), text(params, "requestId")?.to_owned()));
         match method {
             "Network.requestWillBeSent" => {
-                let is_endless = text(told, "type").is_some_and(|kind| ENDLESS.contains(&kind));
+                let is_endless = text(params, "type").is_some_and(|kind| ENDLESS.contains(&kind));
                 if let Some(request) = request().filter(|_| !is_endless) {
                     self.under_way.insert(request);
                 }
@@ -227,7 +227,7 @@ impl Visit {
                 }
             }
             "Network.dataReceived" => {
-                next.bytes = told.get("encodedDataLength").and_then(Value::as_u64).unwrap_or(0);
+                next.bytes = params.get("encodedDataLength").and_then(Value::as_u64).unwrap_or(0);
             }
             "Page.loadEventFired" if is_page => self.is_loaded = true,
             // Scripts wait for the dialog, and no person is there to close it.
@@ -236,9 +236,9 @@ impl Visit {
                 self.send(next, Some(session), "Page.handleJavaScriptDialog", &no);
                 return;
             }
-            "Target.attachedToTarget" => self.handle_target(told, next),
+            "Target.attachedToTarget" => self.handle_target(params, next),
             "Target.detachedFromTarget" => {
-                let gone = text(told, "sessionId").unwrap_or_default();
+                let gone = text(params, "sessionId").unwrap_or_default();
                 let target = self.sessions.remove(gone);
                 self.under_way.retain(|(session, request)| {
                     session != gone && target.as_ref() != Some(request)
@@ -288,12 +288,12 @@ impl Visit {
 
     /// Handles a new frame with its own process, or a new worker. Each waits for permission to
     /// start.
-    fn handle_target(&mut self, told: &Value, next: &mut Next) {
-        let Some(session) = text(told, "sessionId") else { return };
-        let target = told.get("targetInfo").and_then(|info| text(info, "targetId"));
+    fn handle_target(&mut self, params: &Value, next: &mut Next) {
+        let Some(session) = text(params, "sessionId") else { return };
+        let target = params.get("targetInfo").and_then(|info| text(info, "targetId"));
         // This event also comes for the page itself, which does not wait.
         let is_new = self.sessions.len() < MAX_SESSIONS
-            && told.get("waitingForDebugger").and_then(Value::as_bool) == Some(true)
+            && params.get("waitingForDebugger").and_then(Value::as_bool) == Some(true)
             && !self.sessions.contains_key(session);
         if is_new {
             self.sessions.insert(session.to_owned(), target.unwrap_or_default().to_owned());

@@ -11,7 +11,7 @@ use wwwoffle_config::Config;
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
-use super::run::{NotPlanned, rest};
+use super::run::{NotPlanned, missing_bytes};
 use super::sizes::Sizes;
 use super::{MAX_TIME, class};
 use crate::base::clock;
@@ -146,7 +146,7 @@ impl<'a> QueueEstimate<'a> {
             }
             return Some(());
         }
-        expected.rest.add(1, rest(self.context, &found.job.places).await?);
+        expected.rest.add(1, missing_bytes(self.context, &found.job.places).await?);
         Some(())
     }
 

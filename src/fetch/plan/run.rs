@@ -10,7 +10,7 @@ use wwwoffle_url::Key;
 use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
 use crate::base::owner::{Places, Requester};
-use crate::fetch::attempt::{Foreseen, base, gather_facts, known};
+use crate::fetch::attempt::{Foreseen, gather_facts, known, request_url};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
 use crate::fetch::recurse::run::{Run, UrlOutcome};
@@ -211,7 +211,7 @@ impl<'a> PlanWalk<'a> {
 
     /// Counts a response that is missing or incomplete.
     async fn absent(&mut self, outgoing: &Outgoing, places: &Places) {
-        let bytes = match rest(self.context, places).await {
+        let bytes = match missing_bytes(self.context, places).await {
             Some(rest) if self.counted.insert(outgoing.summary.place.key()) => {
                 self.of(class_of(outgoing)).rest.add(1, rest);
                 rest
@@ -250,7 +250,7 @@ impl<'a> PlanWalk<'a> {
 }
 
 fn class_of(outgoing: &Outgoing) -> SizeClass {
-    class(outgoing.summary.kind, outgoing.summary.class.as_deref(), base(outgoing))
+    class(outgoing.summary.kind, outgoing.summary.class.as_deref(), request_url(outgoing))
 }
 
 /// Whether a document of this class may have references.
@@ -261,7 +261,7 @@ fn may_have_references(class: SizeClass) -> bool {
 
 /// The number of missing bytes of the most complete partial entry at `places`. `None` if there is
 /// none, or its length is unknown.
-pub(super) async fn rest(context: &FetchContext, places: &Places) -> Option<u64> {
+pub(super) async fn missing_bytes(context: &FetchContext, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
         let Ok(found) = context.storage.store.partials_of(place).await else { continue };
         let rest = found.iter().filter_map(|partial| {

@@ -103,13 +103,13 @@ const fn default(class: SizeClass) -> u64 {
 mod tests {
     use super::*;
 
-    fn told(sizes: &Sizes) -> Vec<(String, u64, u64, EstimateBasis)> {
-        let mut told: Vec<_> = sizes
+    fn described(sizes: &Sizes) -> Vec<(String, u64, u64, EstimateBasis)> {
+        let mut described: Vec<_> = sizes
             .estimates()
             .map(|one| (one.host.into_string(), one.amount.count, one.amount.bytes, one.basis))
             .collect();
-        told.sort_by(|one, other| one.0.cmp(&other.0));
-        told
+        described.sort_by(|one, other| one.0.cmp(&other.0));
+        described
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         // The final estimate uses everything that is known then.
         let (none, one) = (EstimateBasis::default(), 1);
         assert_eq!(
-            told(&sizes),
+            described(&sizes),
             [
                 ("a".to_owned(), 3, 45, EstimateBasis { host: 3, ..none }),
                 ("c".to_owned(), 1, 43, EstimateBasis { class: one, ..none }),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hosts_that_are_told_apart_are_bounded() {
+    fn the_number_of_estimated_hosts_is_limited() {
         let mut sizes = Sizes::default();
         for number in 0..MAX_KNOWN + 100 {
             sizes.measured(&number.to_string(), None, 7);

@@ -16,7 +16,7 @@ use super::runs::Runs;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::{Places, Requester};
-use crate::fetch::attempt::{self, base};
+use crate::fetch::attempt::{self, request_url};
 use crate::fetch::context::FetchContext;
 use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::want;
@@ -42,7 +42,7 @@ const PRODUCT: &str = "wwwoffle";
 /// The cached rules of origins, by the URL of their `robots.txt`.
 #[derive(Debug)]
 pub(in crate::fetch) struct Known {
-    told: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
+    rules: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
     /// For each file that is being requested, the lock that the requesting task holds.
     turns: Mutex<HashMap<String, Weak<RobotsTurn>>>,
 }
@@ -51,7 +51,7 @@ type RobotsTurn = tokio::sync::Mutex<()>;
 
 impl Default for Known {
     fn default() -> Self {
-        Self { told: Mutex::new(LruCache::new(MAX_ORIGINS)), turns: Mutex::default() }
+        Self { rules: Mutex::new(LruCache::new(MAX_ORIGINS)), turns: Mutex::default() }
     }
 }
 
@@ -89,7 +89,7 @@ impl Known {
     }
 
     fn find(&self, url: &str, now: SystemTime) -> Option<Arc<Robots>> {
-        let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let (robots, until) = known.get(url)?;
         if *until > now {
             return Some(Arc::clone(robots));
@@ -99,7 +99,7 @@ impl Known {
     }
 
     fn remember(&self, url: String, robots: &Arc<Robots>, now: SystemTime) {
-        let mut known = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         let believed = if **robots == Robots::Nothing { UNREACHABLE_FOR } else { BELIEVED };
         known.put(url, (Arc::clone(robots), now + believed));
     }
@@ -133,7 +133,7 @@ pub(in crate::fetch) fn robots_url(
     if !is_of_runs || summary.class.is_some() {
         return None;
     }
-    let url = CanonicalUrl::parse(base(outgoing), &context.base.local).ok()?;
+    let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local).ok()?;
     let config = context.base.config();
     let heeds = |member: &RunMembership| {
         runs.with_run(member.run, |run| {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn of_all_who_want_it_at_once_one_asks() {
+    async fn concurrent_callers_fetch_robots_rules_once() {
         let (known, asked) = (Known::default(), AtomicUsize::new(0));
         let find = |host: &str| {
             known.find_or(format!("http://{host}/robots.txt"), async {

@@ -161,15 +161,15 @@ fn look_within(
     bounds: Bounds,
 ) -> Result<Option<PageParts<Text>>, Error> {
     let Some(parts) = PageWalk::new(source, page, bounds).walk_all()? else { return Ok(None) };
-    let mut told = PageParts { cut: parts.cut, list: parts.list, ..PageParts::default() };
-    for part in &told.list {
-        told.counts.add(part.state);
+    let mut page_parts = PageParts { cut: parts.cut, list: parts.list, ..PageParts::default() };
+    for part in &page_parts.list {
+        page_parts.counts.add(part.state);
     }
-    told.complete = told.counts.missing() == 0 && told.cut.is_none();
+    page_parts.complete = page_parts.counts.missing() == 0 && page_parts.cut.is_none();
     // The sort is stable: within a state, sub-resources stay in the order in which they were found.
-    told.list.sort_by_key(|part| part.state);
-    told.list.truncate(MAX_TOLD);
-    Ok(Some(told))
+    page_parts.list.sort_by_key(|part| part.state);
+    page_parts.list.truncate(MAX_TOLD);
+    Ok(Some(page_parts))
 }
 
 /// The semaphore that limits how many pages are examined at once.

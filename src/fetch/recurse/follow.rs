@@ -22,7 +22,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, is_personal};
-use crate::fetch::attempt::{base, owner};
+use crate::fetch::attempt::{owner, request_url};
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
 use crate::proxy::target::of_url;
@@ -87,7 +87,7 @@ pub(in crate::fetch) async fn follow(
     let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
     let mut next = Vec::new();
     for chosen in choose(&found, &document.url, &wanted, &context.base.local) {
-        next.extend(document.consider(&found, &chosen).await?);
+        next.extend(document.examine_link(&found, &chosen).await?);
     }
     Ok(next)
 }
@@ -110,8 +110,8 @@ impl<'a> Document<'a> {
         outgoing: &'a Outgoing,
         request: &'a Parts,
     ) -> Result<Self, String> {
-        let resource =
-            of_url(base(outgoing), &context.base.local).map_err(|error| error_chain(&error))?;
+        let resource = of_url(request_url(outgoing), &context.base.local)
+            .map_err(|error| error_chain(&error))?;
         let config = context.base.config();
         let mut since = outgoing.summary.queued;
         let mut wanting = Vec::new();
@@ -167,7 +167,7 @@ impl<'a> Document<'a> {
         found
     }
 
-    async fn consider(
+    async fn examine_link(
         &self,
         found: &References,
         chosen: &ChosenLink<'_>,

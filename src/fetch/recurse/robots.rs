@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_says_whether_there_are_rules() {
+    fn the_status_decides_whether_robots_rules_exist() {
         let body = b"User-agent: *\nDisallow: /x\n";
         for (status, page, want) in [
             (Some(200), "/x", false),
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_and_lists_of_pages_are_told() {
+    fn crawl_delays_and_sitemaps_are_read() {
         let text = "Sitemap: http://h.example/a.xml\nUser-agent: *\nCrawl-delay: 2.5\nDisallow: /x\n\
                     User-agent: wwwoffle\nCrawl-delay: 1e9\n\nSITEMAP:/b.xml";
         let theirs = Robots::Rules(Rules::parse(text.as_bytes(), "other"));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_beyond_the_bound_has_no_effect() {
+    fn rules_beyond_the_size_limit_are_ignored() {
         let mut text = b"User-agent: *\n".to_vec();
         text.resize(MAX_ROBOTS, b'\n');
         text.extend_from_slice(b"Disallow: /\n");

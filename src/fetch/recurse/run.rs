@@ -147,7 +147,7 @@ impl Run {
 
     /// Takes the start page of the run.
     pub fn take_start_page(&mut self, key: Key) {
-        self.take(key, Some(self.aim.depth));
+        self.count_waiting(key, Some(self.aim.depth));
     }
 
     /// Considers a page that a link leads to. `left` more links may be followed from the page.
@@ -170,7 +170,7 @@ impl Run {
         }
         self.may_be_taken(url, now).inspect_err(|why| self.count_left_out(*why, url.as_str()))?;
         self.reach(&key, url.as_str());
-        self.take(key, Some(left));
+        self.count_waiting(key, Some(left));
         Ok(RunDecision::Fetch)
     }
 
@@ -218,7 +218,7 @@ impl Run {
         // `robots.txt` may have forbidden the URL as the target of a link. It is fetched as a
         // sub-resource nevertheless.
         self.seen.remove(&key);
-        self.take(key, left);
+        self.count_waiting(key, left);
         Ok(RunDecision::Fetch)
     }
 
@@ -346,7 +346,7 @@ impl Run {
         for (key, left) in queued {
             if self.outcome(&key) != Some(UrlOutcome::Waits) {
                 self.release_url(&key);
-                self.take(key, left);
+                self.count_waiting(key, left);
             }
         }
     }
@@ -379,7 +379,7 @@ impl Run {
         self.seen.insert(*key, seen);
     }
 
-    fn take(&mut self, key: Key, left: Option<u16>) {
+    fn count_waiting(&mut self, key: Key, left: Option<u16>) {
         let seen = Seen { left, outcome: UrlOutcome::Waits };
         if self.seen.insert(key, seen).is_none() {
             self.waiting = self.waiting.saturating_add(1);

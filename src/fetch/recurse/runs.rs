@@ -90,7 +90,7 @@ impl Runs {
     #[must_use]
     pub fn list(&self) -> Vec<RunSummary> {
         let mut list: Vec<_> = self.lock().values().map(RunSummary::of).collect();
-        list.sort_by_key(|told| std::cmp::Reverse(told.begun));
+        list.sort_by_key(|run| std::cmp::Reverse(run.begun));
         list
     }
 
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_owner_cannot_take_all_places() {
+    fn one_owner_cannot_use_all_runs() {
         let runs = Runs::default();
         let mut number = 0;
         let mut add = |owner: Option<&str>| {

@@ -55,7 +55,7 @@ impl Sub {
         let is_usual = ask.ruling == Ruling::Usual(StoragePolicy::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));
-        let kind = kind(document.outgoing.summary.kind, class);
+        let kind = request_kind(document.outgoing.summary.kind, class);
         (is_usual && may && !ask.asked.form_answer).then(|| want::outgoing(context, &ask, kind))
     }
 
@@ -101,7 +101,7 @@ fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
 
 /// The kind of a request that follows from a request of kind `of`. No client waits for the target
 /// of a link, or for the sub-resources of such a page.
-fn kind(of: RequestKind, class: Class) -> RequestKind {
+fn request_kind(of: RequestKind, class: Class) -> RequestKind {
     let is_followed = part(class).is_none() && class != Class::Refresh;
     match of {
         RequestKind::Monitored => RequestKind::Monitored,

@@ -30,7 +30,7 @@ fn keys(urls: &[&str]) -> Vec<Key> {
 }
 
 #[test]
-fn people_come_first_then_the_oldest() {
+fn requests_by_people_precede_older_ones() {
     let mut schedule = FetchSchedule::default();
     for (url, kind, queued) in [
         ("http://a/", Monitored, 1),
@@ -51,7 +51,7 @@ fn people_come_first_then_the_oldest() {
 }
 
 #[test]
-fn what_a_person_has_said_counts_before_all_else() {
+fn a_priority_set_by_a_person_decides_the_order() {
     let mut schedule = FetchSchedule::default();
     let said =
         |url, kind, queued, priority| OutgoingSummary { priority, ..request(url, kind, queued) };
@@ -71,7 +71,7 @@ fn what_a_person_has_said_counts_before_all_else() {
 }
 
 #[test]
-fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
+fn a_prioritized_request_respects_the_pause_of_its_host() {
     let mut schedule = FetchSchedule::default();
     let first = |number| OutgoingSummary {
         priority: Priority::First,
@@ -89,7 +89,7 @@ fn what_goes_first_is_polite_all_the_same_and_holds_up_nobody() {
 }
 
 #[test]
-fn no_host_gets_more_than_its_share_and_others_go_on() {
+fn requests_per_host_are_limited_without_blocking_others() {
     let mut schedule = FetchSchedule::default();
     for number in 1..=9 {
         schedule.is(&request(&format!("http://busy/{number}"), Page, number));
@@ -115,7 +115,7 @@ fn no_host_gets_more_than_its_share_and_others_go_on() {
 }
 
 #[test]
-fn no_more_than_the_limit_of_all_runs() {
+fn the_total_number_of_active_requests_is_limited() {
     let mut schedule = FetchSchedule::default();
     for number in 0..20 {
         schedule.is(&request(&format!("http://h{number}/"), Page, 1));
@@ -124,7 +124,7 @@ fn no_more_than_the_limit_of_all_runs() {
 }
 
 #[test]
-fn delayed_requests_wait_and_tell_when() {
+fn delayed_requests_wait_until_their_alarm() {
     let mut schedule = FetchSchedule::default();
     for (url, time) in [("http://a/late", 200), ("http://a/later", 300)] {
         let mut request = request(url, Page, 1);
@@ -142,7 +142,7 @@ fn delayed_requests_wait_and_tell_when() {
 }
 
 #[test]
-fn what_fails_while_it_is_on_its_way_is_not_started_again() {
+fn a_request_that_fails_while_active_is_not_restarted() {
     let mut schedule = FetchSchedule::default();
     let mut failing = request("http://a/", Page, 1);
     schedule.is(&failing);
@@ -158,7 +158,7 @@ fn what_fails_while_it_is_on_its_way_is_not_started_again() {
 }
 
 #[test]
-fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
+fn only_background_requests_wait_between_fetches() {
     let mut schedule = FetchSchedule::default();
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Recursive, number));
@@ -186,7 +186,7 @@ fn what_nobody_waits_for_keeps_a_distance_and_people_do_not() {
 }
 
 #[test]
-fn an_origin_that_wants_to_be_left_alone_is() {
+fn a_closed_origin_gets_no_requests() {
     let mut schedule = FetchSchedule::default();
     for number in 1..=3 {
         schedule.is(&request(&format!("http://a/{number}"), Page, number));
@@ -234,7 +234,7 @@ fn host_delays_survive_a_restart() {
 }
 
 #[test]
-fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
+fn held_requests_start_after_a_configuration_change() {
     let mut schedule = FetchSchedule::default();
     schedule.is(&request("http://a/", Page, 1));
     let chosen = schedule.next(WIDE, at(100)).unwrap();
@@ -247,7 +247,7 @@ fn what_the_configuration_puts_off_is_let_in_when_that_changes() {
 }
 
 #[test]
-fn nothing_is_left_of_hosts_that_are_done() {
+fn finished_hosts_use_no_memory() {
     let mut schedule = FetchSchedule::default();
     for number in 0..1_000 {
         schedule.is(&request(&format!("http://h{number}/"), Recursive, 1));
@@ -267,7 +267,7 @@ fn nothing_is_left_of_hosts_that_are_done() {
 }
 
 #[test]
-fn hosts_are_told_from_canonical_urls() {
+fn the_host_is_read_from_a_canonical_url() {
     for (url, want) in [
         ("http://h.example/x?y", "h.example"),
         ("http://h.example:81/", "h.example:81"),

@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernel_tells_how_this_machine_is_connected() {
+    fn the_connectivity_is_read_from_the_kernel() {
         assert_ne!(read_connectivity_blocking().unwrap(), Connectivity::Unknown);
     }
 }

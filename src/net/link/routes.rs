@@ -180,7 +180,7 @@ mod tests {
 
     const UP: u32 = IFF_UP | IFF_RUNNING;
 
-    fn told(kind: u16, head: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
+    fn message_bytes(kind: u16, head: &[u8], attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
         let mut body = head.to_vec();
         for (kind, value) in attributes {
             body.extend(attribute(*kind, value));
@@ -193,11 +193,11 @@ mod tests {
         head.extend(index.to_ne_bytes());
         head.extend(flags.to_ne_bytes());
         head.extend([0; 4]);
-        told(RTM_NEWLINK, &head, &[(IFLA_IFNAME, format!("{name}\0").into_bytes())])
+        message_bytes(RTM_NEWLINK, &head, &[(IFLA_IFNAME, format!("{name}\0").into_bytes())])
     }
 
     fn route(prefix: u8, kind: u8, attributes: &[(u16, Vec<u8>)]) -> Vec<u8> {
-        told(RTM_NEWROUTE, &[2, prefix, 0, 0, 254, 0, 0, kind, 0, 0, 0, 0], attributes)
+        message_bytes(RTM_NEWROUTE, &[2, prefix, 0, 0, 254, 0, 0, kind, 0, 0, 0, 0], attributes)
     }
 
     fn by(interface: u32, metric: u32) -> Vec<(u16, Vec<u8>)> {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_way_with_a_carrier_counts() {
+    fn the_best_route_with_a_carrier_is_used() {
         let several: Vec<u8> = [8_u16.to_ne_bytes(), [0; 2]].concat();
         let several = [several, 2_u32.to_ne_bytes().to_vec()].concat();
         for (what, routes, want) in [
@@ -243,7 +243,7 @@ mod tests {
                 interface(4, "wwan0", UP),
             ];
             assert_eq!(table.take(&links.concat(), 7), Rest::More, "{what}");
-            let done = told(NLMSG_DONE, &[0; 4], &[]);
+            let done = message_bytes(NLMSG_DONE, &[0; 4], &[]);
             let answer: Vec<u8> = routes.into_iter().flatten().chain(done).collect();
             assert_eq!(table.take(&answer, 7), Rest::Done, "{what}");
             assert_eq!(format!("{:?}", table.connectivity()), want, "{what}");
@@ -251,11 +251,11 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_others_and_refusals_are_told_apart() {
+    fn foreign_responses_and_errors_of_the_kernel_are_distinguished() {
         let mut table = Table::default();
         assert_eq!(table.take(&route(0, 1, &by(2, 0)), 8), Rest::More);
         assert!(table.ways.is_empty());
-        assert_eq!(table.take(&told(NLMSG_ERROR, &[0; 20], &[]), 7), Rest::Refused);
+        assert_eq!(table.take(&message_bytes(NLMSG_ERROR, &[0; 20], &[]), 7), Rest::Refused);
         assert_eq!(table.take(b"short", 7), Rest::Refused);
         assert_eq!(request(KernelObjects::Routes, 7).len(), 28);
         assert_eq!(request(KernelObjects::Interfaces, 7).len(), 32);
@@ -263,8 +263,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_do_harm(mut bytes: Vec<u8>, kind in 0..30_u16) {
-            let mut message = told(kind, &bytes, &[]);
+        fn no_kernel_message_causes_a_panic(mut bytes: Vec<u8>, kind in 0..30_u16) {
+            let mut message = message_bytes(kind, &bytes, &[]);
             message.append(&mut bytes);
             let mut table = Table::default();
             table.take(&message, 7);

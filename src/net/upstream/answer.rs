@@ -276,7 +276,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(5);
 
     #[test]
-    fn a_transfer_coding_is_chunked_or_none_that_anybody_has() {
+    fn only_chunked_is_a_valid_transfer_coding() {
         for (coding, want) in [
             ("chunked", true),
             ("Chunked", true),
@@ -318,13 +318,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_origin_that_stops_is_given_up() {
+    async fn a_stalled_origin_times_out() {
         let (mut body, _origin, _sender) = half_read().await;
         assert!(matches!(body.frame().await, Some(Err(Failure::Stalled))));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_origin_is_not_to_blame_while_nobody_asks_for_more() {
+    async fn a_slow_reader_does_not_cause_an_origin_timeout() {
         let (mut body, mut origin, _sender) = half_read().await;
         advance(PATIENCE * 2).await;
         let more = async {

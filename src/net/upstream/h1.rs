@@ -112,14 +112,14 @@ impl NewHttp1 {
         match self.link.exchange(message, patience).await {
             Ok(answer) => Ok((self.link, answer)),
             Err(Http1Refusal::Failed(failure)) => Err(failure),
-            Err(Http1Refusal::Unsent(told)) => {
+            Err(Http1Refusal::Unsent(alert)) => {
                 // The alert comes with the error of the exchange, or else from the task that runs
                 // the connection.
-                let told = match told {
-                    Some(told) => Some(told),
+                let alert = match alert {
+                    Some(alert) => Some(alert),
                     None => timeout(ALERT_WITHIN, self.alert).await.ok().and_then(Result::ok),
                 };
-                Err(told
+                Err(alert
                     .map_or(Failure::ClosedAtOnce, |alert| Failure::Alert(TlsFault::Alert(alert))))
             }
         }

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_form_of_an_inward_address_is_known() {
+    fn each_form_of_an_inward_address_is_recognized() {
         for (address, want) in [
             ("127.0.0.1", true),
             ("127.255.255.254", true),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_ports_are_known_at_whatever_address_of_ours() {
+    fn our_own_ports_are_recognized_at_every_local_address() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         // No machine has an address of TEST-NET-1 (RFC 5737).
         for (address, by_all, by_one) in [

@@ -137,7 +137,7 @@ impl OutgoingMessage {
     ///
     /// [`Failure::Unprocessed`] if an earlier connection consumed its body.
     pub(super) fn for_http1(&mut self) -> Result<Request<RequestBody>, Failure> {
-        let body = self.lend()?;
+        let body = self.next_body()?;
         let streams = matches!(self.body, Content::Stream(_));
         let mut request = self.head.clone().map(|()| body);
         if streams && !request.headers().contains_key(CONTENT_LENGTH) {
@@ -176,7 +176,7 @@ impl OutgoingMessage {
         *head.version_mut() = hyper::Version::HTTP_2;
         let says_empty = matches!(*head.method(), Method::POST | Method::PUT | Method::PATCH);
         self.convert_fields(head.headers_mut(), says_empty);
-        let body = self.lend()?;
+        let body = self.next_body()?;
         Ok((head, body))
     }
 
@@ -212,7 +212,7 @@ impl OutgoingMessage {
         }
     }
 
-    fn lend(&mut self) -> Result<RequestBody, Failure> {
+    fn next_body(&mut self) -> Result<RequestBody, Failure> {
         match &mut self.body {
             Content::Empty => Ok(Empty::new().map_err(|never| match never {}).boxed_unsync()),
             Content::Whole(bytes) => {

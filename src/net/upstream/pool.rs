@@ -215,11 +215,11 @@ mod tests {
     /// Only the operating system knows about the new bytes here: one thread runs all tasks, and it
     /// is blocked while the origin sends.
     #[tokio::test]
-    async fn a_connection_on_which_something_has_come_is_not_used_again() {
+    async fn a_connection_with_unread_bytes_is_not_reused() {
         for surplus in [&b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nPOISONED"[..], b""] {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
-            let (go_on, told) = sync_channel(0);
+            let (go_on, proceed) = sync_channel(0);
             let (has_sent, sent) = sync_channel(0);
             let origin = thread::spawn(move || {
                 let mut kept = Vec::new();
@@ -230,7 +230,7 @@ mod tests {
                     let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}");
                     stream.write_all(answer.as_bytes()).unwrap();
                     if number == 0 {
-                        told.recv().unwrap();
+                        proceed.recv().unwrap();
                         stream.write_all(surplus).unwrap();
                         if surplus.is_empty() {
                             stream.shutdown(std::net::Shutdown::Write).unwrap();
@@ -255,7 +255,7 @@ mod tests {
 
     /// A persistent connection is used again, unless the request needs a new one.
     #[tokio::test]
-    async fn a_request_may_want_a_connection_that_none_was_sent_on() {
+    async fn a_request_may_require_a_new_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_each_is_remembered_and_a_bounded_number() {
+    fn only_the_latest_certificates_are_remembered() {
         let seen = RefusedCertificates::default();
         seen.add(&origin(0), refused(1));
         seen.add(&origin(0), refused(2));

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_for_ever() {
+    async fn waiting_for_a_connection_times_out() {
         let (registry, origin) = (Registry::new(PATIENCE), origin(1));
         let _first = turn(&registry, &origin).await;
         let second = registry.route(&origin, PATIENCE).await;
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_origins_are_remembered_than_allowed() {
+    async fn the_number_of_remembered_origins_is_limited() {
         let registry = Registry::new(PATIENCE);
         for port in 1..=u16::try_from(MAX_ORIGINS + 100).unwrap() {
             turn(&registry, &origin(port)).await.found_http1();

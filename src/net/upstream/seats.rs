@@ -60,7 +60,7 @@ mod tests {
     use tokio::task::yield_now;
 
     #[tokio::test(start_paused = true)]
-    async fn no_more_are_taken_than_allowed_and_all_in_turn() {
+    async fn seats_are_limited_and_granted_in_order() {
         let (seats, limit) = (Arc::new(Seats::default()), AtomicUsize::new(1));
         let allowed = || limit.load(Ordering::Relaxed);
         let first = seats.take(allowed).await;

@@ -80,8 +80,8 @@ pub(super) struct Sending {
 impl Sending {
     /// A handle, and the receiver for [`send`].
     pub(super) fn new() -> (Self, oneshot::Receiver<()>) {
-        let (go_on, told) = oneshot::channel();
-        (Self { go_on: Some(go_on) }, told)
+        let (go_on, proceed) = oneshot::channel();
+        (Self { go_on: Some(go_on) }, proceed)
     }
 
     /// Sends the rest of the body in the background: the response is complete, and the origin still

@@ -103,7 +103,7 @@ async fn incomplete_response_is_a_failure() {
 }
 
 #[tokio::test]
-async fn an_answer_that_breaks_the_rules_is_none() {
+async fn an_invalid_http_2_response_is_refused() {
     let rows: &[Row] = &[
         ("a fault of its own", |id| reset(id, 2), "the origin ended the exchange"),
         (
@@ -194,7 +194,7 @@ async fn unusual_responses_have_one_interpretation() {
 }
 
 #[tokio::test]
-async fn an_answer_that_does_not_wait_for_the_body_is_one() {
+async fn a_response_before_the_end_of_the_request_body_is_valid() {
     for (name, reason) in
         [("and reads on", None), ("and wants no more", Some(0)), ("and cancels", Some(8))]
     {
@@ -210,7 +210,7 @@ async fn an_answer_that_does_not_wait_for_the_body_is_one() {
 }
 
 #[tokio::test]
-async fn floods_are_borne_or_end_the_exchange() {
+async fn floods_are_tolerated_or_end_the_exchange() {
     let rows: [Row; 7] = [
         ("pings", |id| [frame(PING, 0, 0, &[0; 8]).repeat(20_000), whole(id)].concat(), "200 fine"),
         (

@@ -20,7 +20,7 @@ use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
 
 #[tokio::test]
-async fn what_an_origin_has_not_looked_at_is_sent_again() {
+async fn an_unprocessed_request_is_sent_again() {
     type Row =
         (&'static str, fn(SceneRequest) -> Vec<u8>, &'static str, usize, &'static [&'static str]);
     const ONE: &[&str] = &["a.test h2"];
@@ -91,7 +91,7 @@ fn one_by_one(asked: SceneRequest) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
+async fn a_waiting_request_is_sent_once_after_goaway() {
     let scene = Scene::new(one_by_one).await;
     assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
     let first = scene.request("a.test", Method::GET);
@@ -113,7 +113,7 @@ async fn what_waits_for_room_when_the_origin_says_it_will_go_is_sent_once() {
 }
 
 #[tokio::test]
-async fn what_waits_for_room_is_not_sent_when_it_is_given_up() {
+async fn an_abandoned_waiting_request_is_not_sent() {
     for offline in [true, false] {
         let scene = Scene::new(one_by_one).await;
         assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
@@ -162,15 +162,15 @@ async fn a_connection_serves_the_other_hosts_of_its_certificate_and_address() {
     assert_eq!(scene.request("elsewhere.test", Method::GET).await, "200 fine");
     assert_eq!(scene.spoken(), ["a.test h2", "elsewhere.test h2"]);
     // The address is the same, but the certificate is not valid for this name.
-    let told = scene.request("stranger.test", Method::GET).await;
-    assert!(told.starts_with("the certificate of stranger.test"), "{told}");
+    let response = scene.request("stranger.test", Method::GET).await;
+    assert!(response.starts_with("the certificate of stranger.test"), "{response}");
     // The certificate contains no IP address.
-    let told = scene.request("127.0.0.1", Method::GET).await;
-    assert!(told.starts_with("the certificate of 127.0.0.1"), "{told}");
+    let response = scene.request("127.0.0.1", Method::GET).await;
+    assert!(response.starts_with("the certificate of 127.0.0.1"), "{response}");
 }
 
 #[tokio::test]
-async fn a_misdirected_request_goes_on_a_connection_of_its_own_and_so_do_all_after_it() {
+async fn requests_after_a_421_use_their_own_connection() {
     let scene = Scene::new(|asked| match (asked.connection, asked.number) {
         (1, 2) => only("421", asked.stream),
         _ => whole(asked.stream),
@@ -186,14 +186,14 @@ async fn a_misdirected_request_goes_on_a_connection_of_its_own_and_so_do_all_aft
 }
 
 #[tokio::test]
-async fn a_misdirected_answer_of_its_own_connection_is_the_clients() {
+async fn a_421_on_a_separate_connection_is_sent_to_the_client() {
     let scene = Scene::new(|asked| only("421", asked.stream)).await;
     assert_eq!(scene.request("a.test", Method::GET).await, "421 ");
     assert_eq!(scene.requests(), 1);
 }
 
 #[tokio::test]
-async fn offline_nothing_goes_out_on_a_connection_that_stands() {
+async fn offline_no_request_is_sent_on_an_open_connection() {
     let scene = Scene::new(|asked| whole(asked.stream)).await;
     assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
     scene.mode.set(Mode::Offline);
@@ -202,7 +202,7 @@ async fn offline_nothing_goes_out_on_a_connection_that_stands() {
 }
 
 #[tokio::test]
-async fn a_connection_that_ended_in_use_is_replaced_for_what_does_no_harm() {
+async fn safe_requests_are_retried_after_a_lost_connection() {
     for (method, want, requests) in [
         (Method::GET, "200 fine", 3),
         (Method::POST, "the connection ended before the response was complete", 2),
@@ -213,14 +213,14 @@ async fn a_connection_that_ended_in_use_is_replaced_for_what_does_no_harm() {
         })
         .await;
         assert_eq!(scene.request("a.test", Method::GET).await, "200 fine");
-        let told = scene.request("a.test", method.clone()).await;
-        assert!(told.starts_with(want), "{method}: {told}");
+        let response = scene.request("a.test", method.clone()).await;
+        assert!(response.starts_with(want), "{method}: {response}");
         assert_eq!(scene.requests(), requests, "{method}");
     }
 }
 
 #[tokio::test]
-async fn an_origin_that_opens_no_window_is_given_up() {
+async fn an_origin_without_window_times_out() {
     let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
     let scene =
         Scene::patient(Duration::from_secs(1), &["a.test"], move |asked| match asked.number {
@@ -254,7 +254,7 @@ fn of_test() -> Origin {
 }
 
 #[tokio::test]
-async fn a_connection_that_nobody_uses_is_closed() {
+async fn an_unused_connection_is_closed() {
     let (shared, mut theirs, _tasks) = silent().await;
     let registry = Registry::new(Duration::ZERO);
     drop(registry.share(&of_test(), shared, || true));
@@ -269,7 +269,7 @@ async fn a_connection_that_nobody_uses_is_closed() {
 }
 
 #[tokio::test]
-async fn a_connection_that_comes_too_late_is_not_kept() {
+async fn a_late_connection_is_closed() {
     let (shared, mut theirs, _tasks) = silent().await;
     let registry = Registry::new(Duration::from_secs(60));
     drop(registry.share(&of_test(), shared, || false));
@@ -277,7 +277,7 @@ async fn a_connection_that_comes_too_late_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_line_is_not_a_dead_one() {
+async fn a_slow_connection_is_not_dead() {
     let (shared, mut theirs, tasks) = silent().await;
     let (patience, origin) = (Duration::from_secs(300), of_test());
     let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
@@ -304,7 +304,7 @@ async fn a_slow_line_is_not_a_dead_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dead_line_is_noticed_by_what_waits_for_it() {
+async fn a_dead_connection_is_detected_by_its_requests() {
     let (shared, theirs, tasks) = silent().await;
     let (patience, origin) = (Duration::from_secs(300), of_test());
     let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);

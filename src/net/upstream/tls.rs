@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_that_is_built_in_stands_in_for_that_of_the_system() {
+    fn the_built_in_roots_replace_missing_system_roots() {
         let built_in = webpki_roots::TLS_SERVER_ROOTS.len();
         assert!(built_in > 50);
         assert_eq!(roots(Vec::new()).len(), built_in);

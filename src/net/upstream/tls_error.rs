@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_is_told_in_words() {
+    fn each_tls_error_is_described() {
         let (time, year) = (at(1_700_000_000), at(1_600_000_000));
         for (error, want) in [
             (
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_chain_ends_is_told_with_it() {
+    fn the_end_of_a_chain_is_described() {
         let chain = |pairs: &[(&str, &str)]| {
             let one = |&(subject, issuer): &(&str, &str)| Certificate {
                 subject: subject.to_owned(),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_of_many_long_names_is_told_in_short() {
+    fn many_long_certificate_names_are_shortened() {
         let many = vec![format!("DnsName(\"{}\")", "x".repeat(10_000)); 5_000];
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let got = shown(Error::InvalidCertificate(wrong_name(&many)));

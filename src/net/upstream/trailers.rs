@@ -24,7 +24,7 @@ mod tests {
     use hyper::HeaderMap;
 
     #[test]
-    fn what_ends_bodies_and_connections_is_left_out() {
+    fn hop_by_hop_trailers_are_removed() {
         let mut fields = HeaderMap::new();
         for name in ["connection", "content-length", "host", "te", "transfer-encoding", "x-sum"] {
             fields.append(name.parse::<hyper::header::HeaderName>().unwrap(), 1.into());

@@ -157,7 +157,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     #[tokio::test]
-    async fn the_answer_to_connect_is_read_to_its_end_and_no_further() {
+    async fn the_response_to_connect_is_read_exactly_to_its_end() {
         for (answer, want) in [
             ("HTTP/1.1 200 OK\r\nX: y\r\n\r\nSSH-2.0", "open"),
             ("HTTP/1.0 407 No\r\n\r\n", "Login"),

@@ -29,7 +29,7 @@ pub enum Denied {
     Busy,
 }
 
-fn again() -> Vec<Text> {
+fn retry_advice() -> Vec<Text> {
     vec![
         tr("Reload the page. The browser then asks for the user name and password."),
         tr("Ask the administrator of the proxy for a user name and password (`wwwoffle passwd`)."),
@@ -59,13 +59,13 @@ impl Denied {
                 status: 407,
                 title: tr("The proxy needs a user name and password"),
                 happened: tr("Only registered users may use the proxy. Nothing was forwarded."),
-                advice: again(),
+                advice: retry_advice(),
             },
             Self::Login => MessageText {
                 status: 401,
                 title: tr("These pages need a user name and password"),
                 happened: tr("Only registered users may see the saved pages."),
-                advice: again(),
+                advice: retry_advice(),
             },
             Self::Control => MessageText {
                 status: 401,

@@ -4,7 +4,7 @@ use super::{MessageText, OriginFailure, Phase};
 use crate::base::shown;
 use crate::base::text::{Text, tr};
 
-fn again() -> Text {
+fn retry_advice() -> Text {
     tr("Try again later.")
 }
 
@@ -25,7 +25,7 @@ impl OriginFailure<'_> {
                 tr("The parent proxy does not work"),
                 tr("Requests for this address go through a parent proxy. It cannot be reached, \
                      refused the request, or needs another login. The site was not asked."),
-                vec![again()],
+                vec![retry_advice()],
             ),
             Self::UnknownHost => (
                 502,
@@ -37,7 +37,7 @@ impl OriginFailure<'_> {
                 502,
                 tr("The connection was refused"),
                 tr("The host was reached, but nothing there accepts connections on this port."),
-                vec![tr("Check the port for a mistake."), again()],
+                vec![tr("Check the port for a mistake."), retry_advice()],
             ),
             Self::Unreachable => (
                 502,
@@ -45,7 +45,9 @@ impl OriginFailure<'_> {
                 tr("The network has no route to the host."),
                 vec![line()],
             ),
-            Self::Timeout(phase) => (504, phase.title(), phase.happened(), vec![again(), line()]),
+            Self::Timeout(phase) => {
+                (504, phase.title(), phase.description(), vec![retry_advice(), line()])
+            }
             Self::Inward => (
                 403,
                 tr("This address is not open to other machines"),
@@ -67,7 +69,7 @@ impl OriginFailure<'_> {
             Self::HeadTooLarge => (
                 tr("The headers of the answer are too large"),
                 tr("The host sent more header fields than the proxy accepts."),
-                vec![tr("Delete the cookies of this site in the browser."), again()],
+                vec![tr("Delete the cookies of this site in the browser."), retry_advice()],
             ),
             Self::TooLarge(most) => (
                 tr("The answer is too large"),
@@ -79,12 +81,12 @@ impl OriginFailure<'_> {
                 tr("The connection was closed"),
                 tr("The host closed the connection before its answer was complete. Incomplete \
                     answers are never saved."),
-                vec![again()],
+                vec![retry_advice()],
             ),
             _ => (
                 tr("The answer cannot be understood"),
                 tr("The host sent an invalid HTTP answer, so it is not forwarded."),
-                vec![tr("Check whether the address should begin with https."), again()],
+                vec![tr("Check whether the address should begin with https."), retry_advice()],
             ),
         };
         MessageText { status: 502, title, happened, advice }
@@ -101,7 +103,7 @@ impl Phase {
         }
     }
 
-    fn happened(self) -> Text {
+    fn description(self) -> Text {
         match self {
             Self::Resolving => tr("The name server did not answer in time."),
             Self::Connecting => tr("The host did not accept the connection in time."),

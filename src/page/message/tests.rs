@@ -97,7 +97,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
 }
 
 #[test]
-fn each_says_what_happened_and_what_one_can_do() {
+fn each_message_has_a_cause_and_advice() {
     for (status, message) in all("http://a.example/", &Chain::default()) {
         let page = page(&shell(), &message);
         assert_eq!((page.status, message.status()), (status, status), "{message:?}");
@@ -110,7 +110,7 @@ fn each_says_what_happened_and_what_one_can_do() {
 }
 
 #[test]
-fn a_kept_copy_is_offered() {
+fn a_stored_copy_is_offered() {
     let message = Message::OriginFailed {
         url: "http://a.example/p",
         failure: OriginFailure::Refused,
@@ -171,7 +171,7 @@ fn messages_link_to_the_relevant_form() {
 }
 
 #[test]
-fn what_can_be_had_later_has_a_button_and_what_is_like_it_is_told() {
+fn a_fetchable_page_has_a_button_and_similar_pages() {
     let url = "http://a.example/p";
     let message = Message::OriginFailed { url, failure: OriginFailure::Refused, kept: None };
     let likes = [SimilarPage {
@@ -235,7 +235,7 @@ fn hostile_values_are_text() {
 }
 
 #[test]
-fn a_file_of_ones_own_that_is_not_there_is_told_where_it_would_lie() {
+fn a_missing_local_file_is_reported_with_its_directory() {
     for (path, want) in [("/local/", true), ("/local/a.html", true), ("/locals", false)] {
         let body = page(&shell(), &Message::NotFound { path }).body;
         assert_eq!(body.contains("<code>local</code> of the spool"), want, "{path}: {body}");

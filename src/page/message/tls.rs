@@ -35,7 +35,7 @@ pub enum NoTls {
     NoAgreement,
 }
 
-fn again() -> Text {
+fn retry_advice() -> Text {
     tr("Try again later.")
 }
 
@@ -53,7 +53,7 @@ fn own_authority() -> Text {
         restart the proxy.")
 }
 
-fn nobody() -> Text {
+fn untrusted_title() -> Text {
     tr("The certificate of the host is not trusted")
 }
 
@@ -74,13 +74,13 @@ impl BadCertificate {
                 tr("The certificate of the host has expired"),
                 tr("The certificate of the host has expired, so this may not be the right host. \
                     Nothing was sent to it."),
-                vec![clock(), owner(), again()],
+                vec![clock(), owner(), retry_advice()],
             ),
             Self::NotYetValid => (
                 tr("The certificate of the host is not valid yet"),
                 tr("The certificate of the host is not valid yet, so this may not be the right \
                     host. Nothing was sent to it."),
-                vec![clock(), owner(), again()],
+                vec![clock(), owner(), retry_advice()],
             ),
             Self::WrongName => (
                 tr("The certificate belongs to another host"),
@@ -93,13 +93,13 @@ impl BadCertificate {
                 ],
             ),
             Self::SelfSigned => (
-                nobody(),
+                untrusted_title(),
                 tr("The host uses a self-signed certificate, as routers, printers and home \
                     servers do. Anyone could create one like it. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
             ),
             Self::MissingIssuer => (
-                nobody(),
+                untrusted_title(),
                 tr("The host does not send the certificate of the authority that signed its \
                     own, and this machine does not know that authority. Either the host sends an \
                     incomplete chain, or its authority is not trusted here. Nothing was sent to \
@@ -111,7 +111,7 @@ impl BadCertificate {
                 ],
             ),
             Self::UnknownIssuer => (
-                nobody(),
+                untrusted_title(),
                 tr("The certificate of the host is not signed by an authority that this machine \
                     trusts. Nothing was sent to the host."),
                 vec![own_authority(), network(), owner()],
@@ -120,13 +120,13 @@ impl BadCertificate {
                 tr("The certificate of the host is revoked"),
                 tr("The certificate of the host was revoked by its authority, for example \
                     because its key was stolen. Nothing was sent to the host."),
-                vec![owner(), again()],
+                vec![owner(), retry_advice()],
             ),
             Self::Unusable => (
                 tr("The certificate of the host is not accepted"),
                 tr("The certificate of the host is invalid, so this may not be the right host. \
                     Nothing was sent to it."),
-                vec![owner(), again()],
+                vec![owner(), retry_advice()],
             ),
         };
         MessageText { status: 502, title, happened, advice }
@@ -143,14 +143,14 @@ impl NoTls {
                 vec![
                     tr("Check whether the address should begin with http, or have another port."),
                     network(),
-                    again(),
+                    retry_advice(),
                 ],
             ),
             Self::TooLarge => (
                 tr("The TLS handshake of the host is too large"),
                 tr("The host sent a TLS handshake message larger than 64 KiB. Usually this \
                     means that it sends too many certificates. The request was not sent."),
-                vec![owner(), again()],
+                vec![owner(), retry_advice()],
             ),
             Self::NoAgreement => (
                 tr("No secure connection"),
@@ -159,7 +159,7 @@ impl NoTls {
                     tr("Check the name and the port for a mistake."),
                     tr("An old host may only support TLS 1.1 or older, which is not safe and \
                         not supported here."),
-                    again(),
+                    retry_advice(),
                 ],
             ),
         };

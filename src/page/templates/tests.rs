@@ -11,7 +11,7 @@ fn the_built_in_templates_parse() {
 }
 
 #[test]
-fn a_users_own_template_takes_the_place() {
+fn a_user_template_replaces_the_built_in_one() {
     let own = ("undone.html".to_owned(), "<p>{{ page.url.text }} & {{ mode }}</p>".to_owned());
     let (templates, faults) = Templates::new([own]);
     assert!(faults.is_empty());
@@ -22,7 +22,7 @@ fn a_users_own_template_takes_the_place() {
 }
 
 #[test]
-fn a_faulty_template_gives_way_to_the_built_in_one() {
+fn a_faulty_template_is_replaced_by_the_built_in_one() {
     let parse = ("undone.html".to_owned(), "{% if %}".to_owned());
     let (templates, faults) = Templates::new([parse]);
     let templates = Arc::new(templates);
@@ -50,7 +50,7 @@ fn queue(translated: &str) -> String {
 }
 
 #[test]
-fn a_language_is_chosen_by_the_setting_or_else_by_who_reads() {
+fn the_language_is_chosen_by_setting_or_browser() {
     let (templates, faults) = Templates::new([
         ("de.po".to_owned(), queue("Reihe")),
         ("ar.po".to_owned(), queue("")),
@@ -77,15 +77,17 @@ fn a_language_is_chosen_by_the_setting_or_else_by_who_reads() {
         ("en", Some("de"), "en ltr Queue"),
     ] {
         let language = templates.language(chosen, accepted);
-        let told = templates.in_language(&templates.languages[language.0]);
-        let got =
-            told.built_in.render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ()).unwrap();
+        let translated = templates.in_language(&templates.languages[language.0]);
+        let got = translated
+            .built_in
+            .render_str("{{ lang }} {{ direction }} {{ t(\"Queue\") }}", ())
+            .unwrap();
         assert_eq!(got, want, "{chosen:?} {accepted:?}");
     }
 }
 
 #[test]
-fn a_language_is_read_when_somebody_is_told_something_in_it() {
+fn a_catalogue_is_loaded_at_its_first_use() {
     let own = [("nl.po".to_owned(), queue("Rij"))];
     let (templates, faults) = Templates::new(own);
     let templates = Arc::new(templates);

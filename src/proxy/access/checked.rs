@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_of_one_hash_one_password_and_one_daemon() {
+    fn a_key_depends_on_hash_password_and_daemon() {
         let (one, other) = (Keys::new().unwrap(), Keys::new().unwrap());
         let (hash, again) =
             (PasswordHash::make("secret").unwrap(), PasswordHash::make("secret").unwrap());
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_passwords_push_out_no_right_one() {
+    fn wrong_passwords_do_not_displace_valid_ones() {
         let mut checked = Checked::default();
         let key = |number: u32| {
             let mut bytes = [0; 32];

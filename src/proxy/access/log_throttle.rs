@@ -36,12 +36,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_tells_of_many_in_one_line() {
-        let (told, now) = (LogThrottle::default(), Instant::now());
-        assert_eq!(told.count(now), Some(1));
+    fn many_refusals_are_logged_in_one_line() {
+        let (throttle, now) = (LogThrottle::default(), Instant::now());
+        assert_eq!(throttle.count(now), Some(1));
         for _ in 0..1000 {
-            assert_eq!(told.count(now + Duration::from_secs(59)), None);
+            assert_eq!(throttle.count(now + Duration::from_secs(59)), None);
         }
-        assert_eq!(told.count(now + Duration::from_secs(60)), Some(1001));
+        assert_eq!(throttle.count(now + Duration::from_secs(60)), Some(1001));
     }
 }

@@ -48,7 +48,7 @@ pub enum LoginRefusal {
 pub struct Logins {
     known: Arc<LoginCache>,
     places: Arc<Semaphore>,
-    told: LogThrottle,
+    throttle: LogThrottle,
 }
 
 /// The cached results, and the wrong passwords of each client.
@@ -65,7 +65,7 @@ impl Logins {
         let known =
             LoginCache { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
         let (known, places) = (Arc::new(known), Arc::new(Semaphore::new(MAX_AT_ONCE)));
-        Ok(Self { known, places, told: LogThrottle::default() })
+        Ok(Self { known, places, throttle: LogThrottle::default() })
     }
 
     /// Returns the index of the first of `candidates` whose password is `password`.
@@ -110,7 +110,7 @@ impl Logins {
             return Ok(right);
         }
         debug!(%client, "wrong password");
-        if let Some(count) = self.told.count(Instant::now()) {
+        if let Some(count) = self.throttle.count(Instant::now()) {
             // The user name is not logged, because people mistakenly type passwords there.
             info!(%client, count, "passwords are refused for a while after wrong ones");
         }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn guesses_come_to_an_end_and_known_passwords_do_not() {
+    async fn password_guesses_are_limited_and_known_passwords_are_not() {
         let (logins, [candidate, _]) = (Logins::new().unwrap(), candidates());
         let candidates = [candidate];
         assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_requests_at_once_with_the_right_password_are_all_served() {
+    async fn concurrent_requests_with_the_right_password_are_served() {
         let (logins, candidates) = (Logins::new().unwrap(), candidates());
         let all = futures_util::future::join_all(
             (0..50).map(|_| logins.check(CLIENT, b"two", &candidates)),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_check_whose_client_has_left_keeps_its_place_and_is_remembered() {
+    async fn an_abandoned_password_check_continues_and_is_cached() {
         let (logins, candidates) = (Logins::new().unwrap(), candidates());
         let clients = (1..=8_u8).map(|host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)));
         for client in clients {

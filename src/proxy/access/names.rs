@@ -20,7 +20,7 @@ const MAX_NAMES: usize = 256;
 
 /// Resolves the names in `[allowed-connect-hosts]` repeatedly until the daemon stops. Offline no
 /// queries are sent, and the last addresses stay in use.
-pub async fn keep(context: Arc<ProxyContext>) {
+pub async fn resolve_allowed_hosts(context: Arc<ProxyContext>) {
     let mut tick = tokio::time::interval(LOOK_EVERY);
     let mut last: Option<(Instant, Vec<String>)> = None;
     loop {

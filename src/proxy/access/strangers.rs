@@ -70,16 +70,16 @@ impl SentAway {
 #[derive(Debug)]
 pub struct Strangers {
     places: Arc<Semaphore>,
-    told: LogThrottle,
-    told_crowded: LogThrottle,
+    throttle: LogThrottle,
+    crowded_throttle: LogThrottle,
     sent_away: Mutex<Option<SentAway>>,
 }
 
 impl Default for Strangers {
     fn default() -> Self {
         let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
-        let (told, told_crowded, sent_away) = Default::default();
-        Self { places, told, told_crowded, sent_away }
+        let (throttle, crowded_throttle, sent_away) = Default::default();
+        Self { places, throttle, crowded_throttle, sent_away }
     }
 }
 
@@ -94,7 +94,7 @@ impl Strangers {
     /// Refuses a connection of a client with the maximum number of connections.
     pub fn refuse_excess(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         debug!(%peer, "the client has the maximum number of connections");
-        if let Some(count) = self.told_crowded.count(Instant::now()) {
+        if let Some(count) = self.crowded_throttle.count(Instant::now()) {
             info!(%peer, count, "connections are refused for clients with too many");
         }
         self.send(tasks, stream, CROWDED);
@@ -129,7 +129,7 @@ impl Strangers {
 
     fn log_refusal(&self, peer: SocketAddr) {
         debug!(%peer, "the client may not use the proxy");
-        if let Some(count) = self.told.count(Instant::now()) {
+        if let Some(count) = self.throttle.count(Instant::now()) {
             info!(%peer, count, "clients that may not use the proxy are refused");
         }
     }
@@ -147,21 +147,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_sent_away_is_told_for_an_hour() {
+    fn refused_clients_are_listed_for_an_hour() {
         let (strangers, start) = (Strangers::default(), clock::now());
         let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
         let client = IpAddr::from([10, 0, 0, 1]);
         assert_eq!(strangers.recent_refusals(start), None);
         for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
             strangers.count(client, after(minute));
-            let told = SentAway { count, client, at: after(minute) };
-            assert_eq!(strangers.recent_refusals(after(minute + 59)), Some(told));
+            let refusals = SentAway { count, client, at: after(minute) };
+            assert_eq!(strangers.recent_refusals(after(minute + 59)), Some(refusals));
             assert_eq!(strangers.recent_refusals(after(minute + 60)), None);
         }
     }
 
     #[test]
-    fn the_answer_is_as_long_as_it_says() {
+    fn a_refusal_has_its_declared_length() {
         for text in [ANSWER, CROWDED] {
             let text = std::str::from_utf8(text).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();

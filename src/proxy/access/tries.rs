@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_password_forgives_only_itself() {
+    fn a_correct_password_resets_only_its_own_attempt() {
         let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for _ in 0..20 {
             assert_eq!(tries.begin(ip("::1"), now), Ok(()));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_without_number_take_no_memory_without_bound() {
+    fn the_number_of_remembered_clients_is_limited() {
         let (mut tries, now) = (GuessCounter::default(), Instant::now());
         for host in 0..10_000_u32 {
             let at = now + Duration::from_millis(host.into());

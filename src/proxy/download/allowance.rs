@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_above_the_ceiling_is_noticed_before_and_while_it_comes() {
+    fn an_oversized_body_is_detected_before_and_during_transfer() {
         let allowance = Allowance { ceiling: Some(100), ..Allowance::default() };
         for (total, is_refused) in [(None, false), (Some(100), false), (Some(101), true)] {
             assert_eq!(allowance.check_start(total).is_err(), is_refused, "{total:?}");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_runs_out_for_all_who_share_it() {
+    fn a_shared_budget_ends_for_all_downloads() {
         let meter = Arc::new(Meter::default());
         let allowance = Allowance { meter: Some(Arc::clone(&meter)), ..Allowance::default() };
         assert!(allowance.check_progress(1 << 50, 1 << 50, None, false).is_ok());

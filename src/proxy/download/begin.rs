@@ -46,7 +46,7 @@ pub(super) enum AttemptEnd {
 
 /// Runs a download and its successors. Returns the last of them and its end. The caller must
 /// publish this end.
-pub(super) async fn carry_out<'a, A: OriginClient>(
+pub(super) async fn run_download<'a, A: OriginClient>(
     ground: &DownloadContext<'a, A>,
     mut job: DownloadJob,
     download: Arc<Download>,
@@ -232,7 +232,7 @@ async fn continue_segment<A: OriginClient>(
         &head,
         asked,
     );
-    let (writer, tail) = match begin(ground, new, Some(&mark), length).await {
+    let (writer, tail) = match open_writer(ground, new, Some(&mark), length).await {
         Ok(begun) => begun,
         // The missing bytes cannot be forwarded alone. The whole body is requested, and forwarded
         // without being stored.
@@ -241,7 +241,7 @@ async fn continue_segment<A: OriginClient>(
             let head = job.head.clone();
             let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
             return AttemptEnd::Done(match asked {
-                Ok(answer) => unkeepable(ground, download, answer, error),
+                Ok(answer) => forward_unstorable(ground, download, answer, error),
                 Err(failure) => report_failure(ground, download, failure),
             });
         }
@@ -281,7 +281,7 @@ async fn store_or_forward<A: OriginClient>(
     let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
-        download.pass(answer, HeadOutcome::Passing(reason));
+        download.pass_answer(answer, HeadOutcome::Passing(reason));
         return AttemptEnd::Done(DownloadEnd::NotKept(status, reason));
     }
     let mark = job.may_resume().then(|| BodyValidator::of(status, answer.headers())).flatten();
@@ -293,11 +293,11 @@ async fn store_or_forward<A: OriginClient>(
     let new =
         new_entry((ground.store.spool(), job), job.places.of_answer(whose), &answer, &head, asked);
     let place = new.0.clone();
-    let (writer, tail) = match begin(ground, new, mark.as_ref(), head.length).await {
+    let (writer, tail) = match open_writer(ground, new, mark.as_ref(), head.length).await {
         Ok(begun) => begun,
         Err(error) => {
             warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
-            return AttemptEnd::Done(unkeepable(ground, download, answer, error));
+            return AttemptEnd::Done(forward_unstorable(ground, download, answer, error));
         }
     };
     download.feed.set_disk(Arc::new(tail));
@@ -368,7 +368,7 @@ fn end_too_long<A>(
 fn identify(job: &DownloadJob) -> Identification {
     match Identification::of(job.head.headers(), job.body.is_some()) {
         Identification::Plainly if job.places.credentials => Identification::WithCredentials,
-        told => told,
+        other => other,
     }
 }
 
@@ -413,7 +413,7 @@ fn report_failure<A>(
 }
 
 /// Forwards a response that the spool cannot store.
-fn unkeepable<A>(
+fn forward_unstorable<A>(
     ground: &DownloadContext<'_, A>,
     download: &Arc<Download>,
     answer: Answer,
@@ -421,7 +421,7 @@ fn unkeepable<A>(
 ) -> DownloadEnd {
     let error = Arc::new(error);
     ground.downloads.leave(download);
-    download.pass(answer, HeadOutcome::Unkeepable(Arc::clone(&error)));
+    download.pass_answer(answer, HeadOutcome::Unkeepable(Arc::clone(&error)));
     DownloadEnd::Unkeepable(error)
 }
 
@@ -450,7 +450,7 @@ fn new_entry(
     (place, new)
 }
 
-async fn begin<A>(
+async fn open_writer<A>(
     ground: &DownloadContext<'_, A>,
     (place, new): (Place, NewEntry),
     mark: Option<&BodyValidator>,

@@ -18,16 +18,16 @@ pub(super) struct Faulty {
 }
 
 impl Faulty {
-    pub(super) fn fail(&self, fails: bool) {
+    pub(super) fn set_failing(&self, fails: bool) {
         self.is_full.store(fails, Ordering::SeqCst);
     }
 
     /// Makes the next rename wait. The first channel gets a message when the rename waits. Dropping
     /// the second channel lets the rename continue.
-    pub(super) fn hold(&self) -> (oneshot::Receiver<()>, SyncSender<()>) {
-        let ((waits, told), (free, freed)) = (oneshot::channel(), sync_channel(1));
+    pub(super) fn hold_writes(&self) -> (oneshot::Receiver<()>, SyncSender<()>) {
+        let ((waits, signal), (free, freed)) = (oneshot::channel(), sync_channel(1));
         *self.gate.lock().unwrap() = Some((waits, freed));
-        (told, free)
+        (signal, free)
     }
 }
 

@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_joins_when_bytes_in_the_middle_are_gone() {
+    async fn a_feed_with_missing_bytes_cannot_be_joined() {
         let disk = Arc::new(Memory::default());
         let feed = Feed::new();
         feed.set_disk(disk.clone());
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn trailers_come_once_at_the_end() {
+    async fn trailers_are_delivered_once_at_the_end() {
         let feed = Feed::new();
         let mut reader = feed.read().unwrap();
         let trailers = [(hyper::header::ETAG, "\"t\"".parse().unwrap())].into_iter().collect();
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_broken_body_ends_every_reader_with_an_error_after_what_came() {
+    async fn readers_of_a_broken_body_get_its_bytes_and_then_an_error() {
         let disk = Arc::new(Memory::default());
         let feed = Feed::new();
         feed.set_disk(disk.clone());
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn when_the_disk_fails_the_writer_goes_at_the_pace_of_its_readers() {
+    async fn after_a_disk_error_the_writer_waits_for_its_readers() {
         let disk = Arc::new(Memory::default());
         let feed = Feed::new();
         feed.set_disk(disk.clone());

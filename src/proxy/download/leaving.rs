@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_small_or_nearly_here_is_finished_and_the_rest_kept_aside() {
+    fn small_or_nearly_complete_downloads_continue_without_readers() {
         let keeping = LeavingRules {
             finishes: false,
             keeps: true,

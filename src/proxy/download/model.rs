@@ -254,7 +254,7 @@ async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
                 model.manner = manner;
             }
             ModelStep::DiskFails(fails) => {
-                world.disk.fail(fails);
+                world.disk.set_failing(fails);
                 model.disk_fails = fails;
             }
             ModelStep::Switch(mode) => {
@@ -311,7 +311,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
 
     #[test]
-    fn downloads_do_what_the_model_does(leaving in leavings(), steps in steps()) {
+    fn downloads_agree_with_the_model(leaving in leavings(), steps in steps()) {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().start_paused(true).build().unwrap();
         runtime.block_on(play(leaving, &steps));

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_wait_is_told_with_its_cause_until_it_is_over() {
+    async fn a_wait_is_reported_with_its_cause_until_it_ends() {
         let progress = LiveProgress::default();
         let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         progress.start_body(0, None);

@@ -220,7 +220,7 @@ pub(super) fn pause(first: Duration, attempt: usize) -> Duration {
 }
 
 /// The time that is `pause` later than `now`.
-pub(super) fn after(now: SystemTime, pause: Duration) -> SystemTime {
+pub(super) fn time_after(now: SystemTime, pause: Duration) -> SystemTime {
     now.checked_add(pause).unwrap_or(now)
 }
 
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_asked_for_from_the_first_byte_that_is_missing() {
+    fn a_resumption_requests_the_first_missing_byte() {
         let mark = BodyValidator::of(StatusCode::OK, &fields("ETag: \"a\"")).unwrap();
         let mut request = Request::new(());
         *request.headers_mut() = fields("Accept: */*\nRange: bytes=5-6\nIf-Range: \"old\"");
@@ -285,7 +285,7 @@ mod tests {
     /// Rows: the fields of the first response, the status and the fields of the next one, the first
     /// requested byte, the expected result.
     #[test]
-    fn only_the_rest_of_the_same_body_joins() {
+    fn only_the_rest_of_the_same_body_is_appended() {
         let first = "ETag: \"a\"\nContent-Length: 10";
         let joins = |end, length| RestMatch::Joins { end: Some(end), length: Some(length) };
         let tagged = |range: &str| format!("ETag: \"a\"\nContent-Range: {range}");

@@ -11,7 +11,7 @@ use wwwoffle_config::{Config, SizeLimit};
 use wwwoffle_spool::{OutgoingSummary, RequestKind};
 use wwwoffle_url::{Key, LocalHost};
 
-use super::begin::carry_out;
+use super::begin::run_download;
 use super::unread::UnreadLimits;
 use super::{Download, DownloadEnd, DownloadJob, Downloads};
 use crate::base::error_chain::error_chain;
@@ -119,7 +119,7 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
         tasks: &context.base.tasks,
         patience: Patience::of(&context.base.config()),
     };
-    let (guard, outcome) = Box::pin(carry_out(&ground, job, download)).await;
+    let (guard, outcome) = Box::pin(run_download(&ground, job, download)).await;
     let download = &guard.download;
     context.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");

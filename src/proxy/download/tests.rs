@@ -30,7 +30,7 @@ fn places(owner: &Owner) -> Places {
 }
 
 #[tokio::test]
-async fn a_download_whose_task_panics_ends_for_all() {
+async fn a_panic_ends_the_download_for_all_clients() {
     let downloads = Downloads::default();
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
     let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false);
@@ -44,7 +44,7 @@ async fn a_download_whose_task_panics_ends_for_all() {
 }
 
 #[test]
-fn an_answer_serves_those_who_ask_alike_in_what_it_varies_with() {
+fn a_response_serves_requests_with_equal_vary_fields() {
     let first = fields(&[("accept-language", "en"), ("accept", "*/*"), ("accept-encoding", "br")]);
     let places = places(&Owner::Local);
     let download = Downloads::default().unshared(&places, &first, SystemTime::UNIX_EPOCH);
@@ -95,7 +95,7 @@ fn begun(downloads: &Downloads) -> Arc<Download> {
 /// RFC 9111 §4.4: a form may change the page. So a response that was requested before the form was
 /// sent may be outdated.
 #[test]
-fn nobody_joins_what_was_asked_for_before_a_form_was_answered() {
+fn a_download_started_before_a_form_response_is_not_joined() {
     let downloads = Downloads::default();
     let (first, when) = (begun(&downloads), SystemTime::UNIX_EPOCH);
     let mut other = CanonicalUrl::parse("http://h.example/o", &LocalHost::default()).unwrap();
@@ -247,10 +247,10 @@ async fn finished_response_is_stored_and_not_joined_again() {
     }
 }
 
-/// [`DownloadTestBed::carry_out`] checks that no client can join the download when its outcome is
-/// known but not yet published.
+/// [`DownloadTestBed::run_download`] checks that no client can join the download when its outcome
+/// is known but not yet published.
 #[tokio::test]
-async fn nobody_joins_what_has_failed_or_is_confirmed() {
+async fn a_failed_or_revalidated_download_is_not_joined() {
     let answers =
         vec![answer(200, "hello").await, answer(304, "").await, Err(Failure::HeadTimeout)];
     let world = world(answers);
@@ -258,19 +258,19 @@ async fn nobody_joins_what_has_failed_or_is_confirmed() {
         Joined::New(download) => download,
         Joined::Running(_) => panic!("it is joined"),
     };
-    let first = world.carry_out(new(), Revalidation::default()).await;
+    let first = world.run_download(new(), Revalidation::default()).await;
     assert!(matches!(first, DownloadEnd::Kept(StatusCode::OK)));
     let found = choose::find(&world.store, &world.places, false, HeaderMap::new).await.unwrap();
-    let confirmed = world.carry_out(new(), found.about(|_| true, false)).await;
+    let confirmed = world.run_download(new(), found.about(|_| true, false)).await;
     assert!(matches!(confirmed, DownloadEnd::Kept(StatusCode::OK)), "{confirmed:?}");
-    let failed = world.carry_out(new(), Revalidation::default()).await;
+    let failed = world.run_download(new(), Revalidation::default()).await;
     assert!(matches!(failed, DownloadEnd::Failed(_)));
     assert_eq!(world.asks.0.lock().unwrap().len(), 0, "each was asked for");
 }
 
 /// Over HTTP/2 the end may arrive a moment after the last byte of the declared length.
 #[tokio::test]
-async fn the_end_may_come_a_moment_after_the_last_byte() {
+async fn the_end_may_arrive_after_the_last_byte() {
     for (status, body) in [(200, "hello"), (200, ""), (204, "")] {
         let (sender, frames) = mpsc::channel(1);
         let mut answer = answer(status, body).await.unwrap();
@@ -299,7 +299,7 @@ async fn the_end_may_come_a_moment_after_the_last_byte() {
 
 /// A browser that reloads closes its connection and sends a new request at once.
 #[tokio::test]
-async fn who_asks_while_a_download_is_given_up_begins_with_what_it_has_brought() {
+async fn a_request_during_cancellation_reuses_the_received_bytes() {
     let (sender, frames) = mpsc::channel(1);
     let mut first = answer(200, "hello world").await.unwrap();
     *first.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
@@ -318,7 +318,7 @@ async fn who_asks_while_a_download_is_given_up_begins_with_what_it_has_brought()
     sender.send(Ok(Frame::data(Bytes::from_static(b"hello")))).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), "hello");
 
-    let (waits, free) = world.disk.hold();
+    let (waits, free) = world.disk.hold_writes();
     drop(reader);
     waits.await.expect("what has come is kept aside");
     let Joined::Running(dying) = world.ask() else { panic!("nothing is kept aside yet") };

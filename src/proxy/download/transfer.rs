@@ -214,7 +214,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                 if !is_whole && let Some(failure) = self.exceeded_limit() {
                     return Err(failure);
                 }
-                if let Some(rest) = unread::rest(self.download, self.total, new) {
+                if let Some(rest) = unread::unread_delay(self.download, self.total, new) {
                     self.unless_ended(sleep(rest)).await?;
                 }
             }
@@ -262,8 +262,8 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                     Vec::new()
                 }
                 Err((error, stretch)) => {
-                    let (url, told) = (self.download.url(), error_chain(&error));
-                    warn!(url, error = told, "the page cannot be stored any further");
+                    let (url, reason) = (self.download.url(), error_chain(&error));
+                    warn!(url, error = reason, "the page cannot be stored any further");
                     self.storing.disk_error = Some(error);
                     feed.spill();
                     stretch
@@ -297,7 +297,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                () = self.left() => {
+                () = self.wait_until_abandoned() => {
                     if let Some(failure) = self.end_if_unread() {
                         return Err(failure);
                     }
@@ -355,7 +355,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     }
 
     /// Resolves when there are no readers. Never resolves if the transfer continues without them.
-    async fn left(&self) {
+    async fn wait_until_abandoned(&self) {
         if self.unread.goes_on && self.storing.disk_error.is_none() && !self.storing.is_too_large {
             std::future::pending::<()>().await;
         }

@@ -96,7 +96,7 @@ impl UnreadLimits {
 
 /// How long to wait after `new` bytes of an unawaited download of unknown length. Such a download
 /// is slowed to leave bandwidth to others. `None` for any other download.
-pub(super) fn rest(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
+pub(super) fn unread_delay(download: &Download, total: Option<u64>, new: u64) -> Option<Duration> {
     let is_unwanted = download.feed.readers() == 0 && !download.is_awaited();
     let micros = new.saturating_mul(1_000_000).checked_div(RATE).unwrap_or(0);
     (is_unwanted && total.is_none()).then(|| Duration::from_micros(micros))
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_download_that_drips_while_nothing_waits_for_it_ends() {
+    async fn a_slow_unawaited_download_ends() {
         let bounds = UnreadLimits::of(&Config::default());
         let download = left(&Downloads::default());
         download.progress.set_bytes(1_000_000);
@@ -223,16 +223,16 @@ mod tests {
     }
 
     #[test]
-    fn a_body_without_a_length_that_nothing_waits_for_is_slowed_down() {
+    fn an_unawaited_body_of_unknown_length_is_slowed_down() {
         let download = left(&Downloads::default());
-        assert_eq!(rest(&download, None, RATE), Some(Duration::from_secs(1)));
-        assert_eq!(rest(&download, Some(2 * RATE), RATE), None);
+        assert_eq!(unread_delay(&download, None, RATE), Some(Duration::from_secs(1)));
+        assert_eq!(unread_delay(&download, Some(2 * RATE), RATE), None);
         let _reader = download.feed.read();
-        assert_eq!(rest(&download, None, RATE), None);
+        assert_eq!(unread_delay(&download, None, RATE), None);
     }
 
     #[test]
-    fn so_many_downloads_go_on_and_no_more() {
+    fn the_number_of_unread_downloads_is_limited() {
         let downloads = Downloads::default();
         let all: Vec<_> = (0..MOST).map(|_| left(&downloads)).collect();
         assert!(!downloads.has_too_many_unread());

@@ -8,7 +8,7 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::{Durability, Options, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use super::begin::carry_out;
+use super::begin::run_download;
 use super::faulty::Faulty;
 use super::run::{DownloadContext, OriginClient, Patience};
 use super::unread::UnreadLimits;
@@ -83,13 +83,13 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
         let reader = download.feed().read().unwrap();
         let (world, download) = (Arc::clone(self), Arc::clone(download));
         self.tasks.spawn(Box::pin(async move {
-            let _ended = world.carry_out(download, Revalidation::default()).await;
+            let _ended = world.run_download(download, Revalidation::default()).await;
         }));
         reader
     }
 
     /// Runs a download with a revalidation, and returns its outcome.
-    pub(super) async fn carry_out(
+    pub(super) async fn run_download(
         &self,
         download: Arc<Download>,
         about: Revalidation,
@@ -115,7 +115,7 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
             leaving: self.leaving,
             interim: None,
         };
-        let (watch, outcome) = Box::pin(carry_out(&ground, job, download)).await;
+        let (watch, outcome) = Box::pin(run_download(&ground, job, download)).await;
         // All clients have their response now, and a repeated request must not get the same
         // response.
         let is_joined = |found: &Arc<Download>| Arc::ptr_eq(found, &watch.download);

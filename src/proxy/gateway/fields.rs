@@ -293,8 +293,8 @@ mod tests {
     }
 
     #[test]
-    fn the_type_says_what_becomes_of_a_body() {
-        for (content_type, shape, told) in [
+    fn the_content_type_decides_how_a_body_is_rewritten() {
+        for (content_type, shape, expected) in [
             ("text/html; charset=koi8-r; x=y", Shape::Page, "text/html; charset=koi8-r"),
             ("application/xhtml+xml", Shape::Page, "text/html"),
             ("IMAGE/SVG+XML", Shape::Svg, "image/svg+xml"),
@@ -333,13 +333,13 @@ mod tests {
             ("image/png/x", Shape::Saved, "application/octet-stream"),
         ] {
             assert_eq!(Shape::of(Some(content_type)), shape, "{content_type}");
-            assert_eq!(shape.content_type(Some(content_type)), told, "{content_type}");
+            assert_eq!(shape.content_type(Some(content_type)), expected, "{content_type}");
         }
         assert_eq!(Shape::of(None).content_type(None), "application/octet-stream");
     }
 
     #[test]
-    fn nothing_passes_but_what_is_listed() {
+    fn only_listed_response_fields_are_forwarded() {
         let origin = LocalOrigin::parse("http", "ship:8080").unwrap();
         let theirs = fields(&[
             ("set-cookie", "a=b"),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_be_saved_is_not_shown() {
+    fn attachments_are_not_shown() {
         let origin = LocalOrigin::parse("http", "ship:8080").unwrap();
         for (theirs, of_page, of_saved) in [
             (&[][..], None, "attachment"),
@@ -410,19 +410,19 @@ mod tests {
             (&["inline", "attachment"], Some("attachment"), "attachment"),
         ] {
             let pairs: Vec<_> = theirs.iter().map(|one| ("content-disposition", *one)).collect();
-            let told = |shape| {
+            let disposition_of = |shape| {
                 let passed = response_fields(&fields(&pairs), shape, &origin);
                 let all = passed.get_all(CONTENT_DISPOSITION).into_iter();
                 let all: Vec<_> = all.map(|value| value.to_str().unwrap().to_owned()).collect();
                 all.join(" and ")
             };
-            assert_eq!(told(Shape::Page), of_page.unwrap_or_default(), "{theirs:?}");
-            assert_eq!(told(Shape::Saved), of_saved, "{theirs:?}");
+            assert_eq!(disposition_of(Shape::Page), of_page.unwrap_or_default(), "{theirs:?}");
+            assert_eq!(disposition_of(Shape::Saved), of_saved, "{theirs:?}");
         }
     }
 
     #[test]
-    fn an_origin_gets_nothing_of_ours() {
+    fn our_own_fields_are_not_sent_to_an_origin() {
         let html = ("accept", "text/html,*/*;q=0.8");
         for (method, given, want) in [
             (
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_ask_for_nothing_here() {
+    fn requests_by_scripts_are_refused() {
         for (dest, want) in [
             ("document", true),
             ("image", true),

@@ -60,7 +60,7 @@ impl GatewayClient {
         let context = &self.context;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.map(str::to_owned);
-        let (told, bytes) = (url.clone(), body.len());
+        let (shown_url, bytes) = (url.clone(), body.len());
         let owner = self.client.visitor.owner();
         let posted = Posted { url, fields, body, owner: owner.clone() };
         let ticket = match context.confirmations.posted.issue(posted, owner, clock::now()) {
@@ -72,7 +72,7 @@ impl GatewayClient {
         };
         let token = context.pages.tokens.confirm(&ticket);
         let send = Send {
-            url: &told,
+            url: &shown_url,
             bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
             content_type: content_type.as_deref(),
             ticket: &ticket,

@@ -31,11 +31,11 @@ fn modification(options: &str, method: &Method, request: &[(&str, &str)]) -> Opt
 }
 
 #[test]
-fn what_is_changed_is_what_a_person_sees() {
+fn only_pages_shown_to_a_person_are_modified() {
     let get = &Method::GET;
     let all = "enable-modify-html = true\nadd-cache-info = true\ndisable-style = true\n\
                disable-animated-gif = true\nanchor-cached-begin = \"+\"";
-    let told = |options: &str, method: &Method, request: &[(&str, &str)]| {
+    let modified = |options: &str, method: &Method, request: &[(&str, &str)]| {
         let Some(made) = modification(options, method, request) else { return "nothing" };
         let marks = made.changes.as_ref().is_some_and(|changes| !changes.marks.is_empty());
         match (made.changes.is_some(), made.has_bar && marks, made.is_still) {
@@ -58,12 +58,12 @@ fn what_is_changed_is_what_a_person_sees() {
         (&[DOCUMENT, ("range", "bytes=0-1")], "nothing"),
         (&[DOCUMENT, ("cache-control", "no-transform")], "nothing"),
     ] {
-        assert_eq!(told(all, get, request), want, "{request:?}");
-        assert_eq!(told(all, &Method::HEAD, request), "nothing", "{request:?}");
+        assert_eq!(modified(all, get, request), want, "{request:?}");
+        assert_eq!(modified(all, &Method::HEAD, request), "nothing", "{request:?}");
         let off = all.replace("enable-modify-html = true", "");
-        assert_eq!(told(&off, get, request), "nothing", "{request:?}");
+        assert_eq!(modified(&off, get, request), "nothing", "{request:?}");
     }
-    assert_eq!(told("enable-modify-html = true", get, &[DOCUMENT]), "nothing");
+    assert_eq!(modified("enable-modify-html = true", get, &[DOCUMENT]), "nothing");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn every_option_changes_something() {
 }
 
 #[test]
-fn the_fields_are_those_of_what_is_sent() {
+fn the_fields_match_the_sent_body() {
     let mut answer = fields(&[
         ("content-type", "text/html"),
         ("etag", "\"a\""),

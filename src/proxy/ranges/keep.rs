@@ -51,7 +51,7 @@ const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Forwards a response with a range of a page, and stores the range as a segment if that is
 /// permitted.
-pub(in crate::proxy) async fn pass(
+pub(in crate::proxy) async fn forward_range(
     context: &Arc<ProxyContext>,
     ask: &ProxyRequest,
     conditions: &Conditions,
@@ -80,10 +80,10 @@ pub(in crate::proxy) async fn pass(
         }
     };
     let sent = ask.wire(&context.base.pseudonym).into_parts().0;
-    let told = Identification::of(&sent.headers, false);
+    let identification = Identification::of(&sent.headers, false);
     let whose = match answer.extensions().get::<PersonalConnection>() {
         Some(_) => Whose::Own,
-        None => Whose::of_answer(told, answer.headers(), ask.start.config.caching.shared),
+        None => Whose::of_answer(identification, answer.headers(), ask.start.config.caching.shared),
     };
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {

@@ -44,7 +44,7 @@ async fn served(sent: &[u8], size: usize) -> (String, usize, usize) {
 }
 
 #[tokio::test]
-async fn hyper_answers_400_to_a_bad_head_and_makes_no_request_of_it() {
+async fn a_bad_request_head_gets_a_400() {
     for (row, _) in BAD_HEADS {
         for size in [1, 2, 7, 4096] {
             let (answer, begun, _) = served(row.as_bytes(), size).await;
@@ -55,7 +55,7 @@ async fn hyper_answers_400_to_a_bad_head_and_makes_no_request_of_it() {
 }
 
 #[tokio::test]
-async fn hyper_finds_no_whole_request_in_a_bad_body() {
+async fn hyper_finds_no_complete_request_in_a_bad_body() {
     for (row, _) in BAD_BODIES {
         for size in [1, 2, 7, 4096] {
             let (_, begun, whole) = served(row.as_bytes(), size).await;
@@ -65,7 +65,7 @@ async fn hyper_finds_no_whole_request_in_a_bad_body() {
 }
 
 #[tokio::test]
-async fn requests_before_a_bad_one_are_answered() {
+async fn requests_before_a_bad_one_get_their_response() {
     let sent = [get!("\r\n"), post!("Content-Length: 2\r\n\r\nab"), "GET / HTTP/1.1\r\n\r\n"];
     for size in [1, 7, 4096] {
         let (answer, begun, whole) = served(sent.concat().as_bytes(), size).await;

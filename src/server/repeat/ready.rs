@@ -80,7 +80,7 @@ impl Ready {
     /// Counts the response in the statistics. Called each time the response is sent.
     pub(super) fn count(&self) {
         if let Some(given) = &self.given {
-            given.again(self.body.len());
+            given.count_repeat(self.body.len());
         }
     }
 

@@ -14,7 +14,7 @@ use super::ready::{head, may_be_repeated};
 use crate::net::upstream::BoxError;
 
 #[test]
-fn only_requests_that_say_nothing_of_who_asks_are_repeated() {
+fn only_requests_without_credentials_are_repeated() {
     for (request, want) in [
         ("GET http://h.example/ HTTP/1.1\r\nHost: h.example\r\n\r\n", true),
         ("HEAD / HTTP/1.1\r\nHost: h.example\r\nConnection: Keep-Alive\r\n\r\n", true),
@@ -64,7 +64,7 @@ fn a_head_is_written_as_hyper_writes_it() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_given_no_more_than_it_takes() {
+async fn a_slow_client_gets_no_more_pieces_than_it_reads() {
     let piece = Bytes::from(vec![b'x'; 100 * 1024]);
     let frames = stream::iter(vec![piece; 40]).map(|piece| Ok(Frame::data(piece)));
     let body = StreamBody::new(frames).boxed_unsync();

@@ -104,7 +104,7 @@ impl LineReport for RequestFollower {
 
     async fn advance(&mut self) {
         if let Some((requester, url, refresh)) = self.next_wanted() {
-            self.want(&requester, &url, refresh).await;
+            self.request_url(&requester, &url, refresh).await;
             return self.handle_pending_events();
         }
         if self.is_settled() {
@@ -136,12 +136,12 @@ impl RequestFollower {
         }
     }
 
-    async fn want(&mut self, requester: &Requester, text: &str, refresh: bool) {
+    async fn request_url(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
         // Another spelling of a followed URL has its own entry in the queue. So the URL is
         // requested even if another spelling is followed.
         let is_known = self.is_known(url.as_str());
-        match fetch::want(&self.inbox.context.fetch, requester, text, refresh).await {
+        match fetch::request_page(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(WantOutcome::Kept { .. }) if is_known => {}
             Ok(WantOutcome::Kept { url: shown, place, .. }) => {
                 self.report_missed_end(shown, &place, None).await;
@@ -154,7 +154,7 @@ impl RequestFollower {
                     self.failed += 1;
                     self.inbox.ready.push_back(Event::Failed { url, status: None, error });
                 } else {
-                    self.fail(url, None, error);
+                    self.send_failure(url, None, error);
                 }
             }
         }
@@ -190,7 +190,7 @@ impl RequestFollower {
         }
     }
 
-    fn fail(&mut self, url: String, status: Option<u16>, error: String) {
+    fn send_failure(&mut self, url: String, status: Option<u16>, error: String) {
         self.count(&url, status, true);
         self.unfollow(&url);
         self.inbox.ready.push_back(Event::Failed { url, status, error });
@@ -273,7 +273,7 @@ impl RequestFollower {
             Some((place, is_link, state)) => {
                 self.follow(shown.clone(), place, is_link);
                 if let Some((reason, status)) = failure_reason(&state) {
-                    self.fail(shown, status, reason);
+                    self.send_failure(shown, status, reason);
                 }
             }
             None if matches!(self.task, FollowScope::WorkOff) => {}
@@ -388,7 +388,7 @@ impl RequestFollower {
         failure: Option<(String, Option<u16>)>,
     ) {
         if let Some((error, status)) = failure {
-            return self.fail(url, status, error);
+            return self.send_failure(url, status, error);
         }
         match self.stored_copy(place).await {
             Ok(Some(kept)) => {
@@ -403,8 +403,8 @@ impl RequestFollower {
             Ok(None) if matches!(self.task, FollowScope::WorkOff) => {
                 self.unfollow(&url);
             }
-            Ok(None) => self.fail(url, None, "it was removed from the queue".to_owned()),
-            Err(error) => self.fail(url, None, error_chain(&error)),
+            Ok(None) => self.send_failure(url, None, "it was removed from the queue".to_owned()),
+            Err(error) => self.send_failure(url, None, error_chain(&error)),
         }
     }
 

@@ -69,7 +69,7 @@ mod tests {
     use crate::page::LocalOrigin;
 
     #[test]
-    fn everything_goes_through_the_address_used_but_local_names() {
+    fn the_pac_file_uses_the_requested_address_except_for_local_names() {
         let used = LocalOrigin::parse("http", "Proxy.LAN:8080").unwrap();
         let pac = page(&used, ["localhost", "127.0.0.1", "::1", "proxy.lan", "a\"b", "x\n", ""]);
         assert_eq!(pac.content_type, "application/x-ns-proxy-autoconfig");

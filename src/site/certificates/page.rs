@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn it_offers_the_certificate_and_says_what_to_do_with_it() {
+    fn the_page_offers_the_certificate_with_instructions() {
         let secure = secure();
         let plain = page(&shell(), &trust("AB:CD", &secure, &[]));
         assert_harmless(&plain);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phone_is_told_an_address_that_it_can_reach() {
+    fn a_phone_gets_a_reachable_address() {
         let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let usual = names(&["localhost", "127.0.0.1", "::1"]);
         let open = names(&["localhost", "192.168.1.2"]);

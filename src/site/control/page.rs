@@ -157,7 +157,7 @@ mod tests {
     use crate::site::link::link;
 
     #[test]
-    fn each_address_of_a_button_has_its_question() {
+    fn each_button_address_has_a_confirmation_page() {
         for (path, want) in [
             ("/control/online", Some(ControlAction::Mode(ModeSetting::Online))),
             ("/control/auto", Some(ControlAction::Mode(ModeSetting::Auto))),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_done_now_has_its_button() {
+    fn each_available_action_has_its_button() {
         let counts = QueueCounts { waiting: 2, ..QueueCounts::default() };
         for (mode, counts, fetch, hold) in [
             (Mode::Online, counts, true, true),

@@ -17,7 +17,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::{check_url_count, push_line};
 use crate::site::caller::Caller;
 use crate::site::entries;
-use crate::storage::edit::compress::{StoredForm, Which, carry_out};
+use crate::storage::edit::compress::{StoredForm, Which, rewrite_entries};
 use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, EntriesToCompress};
 
@@ -27,13 +27,13 @@ pub(in crate::site) fn start(
     wanted: &EntriesToCompress,
 ) -> Result<Body, CallFault> {
     let form = if wanted.expand { StoredForm::Plain } else { StoredForm::Compressed };
-    let which = which(caller, wanted)?;
+    let which = parse_selection(caller, wanted)?;
     let context = Arc::clone(&caller.context);
     let line = async move {
         let tasks = context.base.tasks.clone();
         let go_on = move || !tasks.is_stopping();
         let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
-        let work = move |spool: &Spool| carry_out(spool, &which, form, (spare, &go_on));
+        let work = move |spool: &Spool| rewrite_entries(spool, &which, form, (spare, &go_on));
         let event = match context.storage.store.run(work).await {
             Ok(Some(done)) => CompressEvent::Done(done),
             Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
@@ -46,7 +46,7 @@ pub(in crate::site) fn start(
     Ok(StreamBody::new(stream::once(line)).boxed_unsync())
 }
 
-fn which(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
+fn parse_selection(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
     let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
     if ways.into_iter().filter(|given| *given).count() != 1 {
         return Err(CallFault::bad("expected one of urls, host and all".to_owned()));

@@ -51,7 +51,7 @@ pub(in crate::site) async fn rename(
     let owner = owner(caller, wanted.owner.as_deref())?;
     let local = caller.context.base.local.clone();
     let rename = Rename::read(&wanted, &owner, &local)?;
-    Ok(caller.context.storage.store.run(move |spool| rename.carry_out(spool, &local)).await?)
+    Ok(caller.context.storage.store.run(move |spool| rename.move_urls(spool, &local)).await?)
 }
 
 /// Stores a response for the URL in the arguments. The body of the call is the response: its head

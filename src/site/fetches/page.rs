@@ -187,7 +187,7 @@ mod tests {
     use wwwoffle_api::fetch_spec::FetchSpec;
 
     #[test]
-    fn the_form_says_what_is_asked_for() {
+    fn the_form_shows_the_requested_fetch() {
         let aim = FetchSpec {
             depth: 3,
             scope: Scope::Prefix("http://h.example/<a>".to_owned()),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_beside_its_field() {
+    fn an_error_is_shown_next_to_its_field() {
         let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, tr("none")));
         for text in &hostile() {
             let asked =
@@ -219,15 +219,16 @@ mod tests {
             assert_eq!(page.status, 422);
             assert_harmless(&page);
             for field in ["url", "depth", "method"] {
-                let told = format!("aria-invalid=\"true\" aria-describedby=\"{field}-fault\"");
-                assert!(page.body.contains(&told), "{told} in {}", page.body);
+                let attributes =
+                    format!("aria-invalid=\"true\" aria-describedby=\"{field}-fault\"");
+                assert!(page.body.contains(&attributes), "{attributes} in {}", page.body);
                 assert!(page.body.contains(&format!("id=\"{field}-fault\">none")), "{field}");
             }
         }
     }
 
     #[test]
-    fn the_list_tells_what_failed_and_what_was_left_out() {
+    fn the_list_shows_failures_and_omissions() {
         let mut report = Report::default();
         report.counts.pages = 12;
         report.left_out.entry(LeftOut::Robots).or_default().count = 7;

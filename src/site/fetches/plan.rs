@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_and_what_is_estimated_is_told_apart() {
+    fn measured_and_estimated_sizes_are_distinguished() {
         let amount = |count, bytes| Amount { count, bytes };
         let pages = Expected {
             fresh: amount(1, 7),

@@ -78,7 +78,7 @@ mod tests {
     use wwwoffle_api::DownloadWaiting;
 
     #[test]
-    fn the_whole_tells_what_can_be_said() {
+    fn the_total_shows_the_known_numbers() {
         let some = Whole { done: 3, failed: 1, bytes: 1_500, ..Whole::default() };
         assert_eq!(describe_total(&some).to_string(), "3 done, 1 failed, 1.5 kB");
         let more = Whole { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_that_is_known_is_told() {
+    fn each_known_number_of_a_download_is_shown() {
         let plain = DownloadItem {
             id: 1,
             url: "http://a.example/".to_owned(),
@@ -121,7 +121,7 @@ mod tests {
             describe_wait(&broken, |_| "noon".to_owned()).unwrap().to_string(),
             "interrupted at noon: reset⟨U+001B⟩[2J; attempt 3 to resume at noon"
         );
-        let told = describe_wait(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
-        assert!(told.to_string().ends_with("to resume at 2026-11-20 12:00"), "{told}");
+        let shown = describe_wait(&broken, |time| ShownTime::new(time, &TimeZone::UTC)).unwrap();
+        assert!(shown.to_string().ends_with("to resume at 2026-11-20 12:00"), "{shown}");
     }
 }

@@ -1,7 +1,7 @@
 use super::{FormError, lists};
 
 #[test]
-fn what_is_wrong_with_the_machine_is_not_the_forms_fault() {
+fn a_system_error_is_not_a_form_error() {
     use lists::EntryActionError::{Busy, Deleting, Export, NoRoom, Nothing};
     assert!(matches!(FormError::from(Busy), FormError::Busy(_)));
     assert!(matches!(FormError::from(Deleting), FormError::Busy(_)));

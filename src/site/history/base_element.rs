@@ -150,13 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn a_url_stays_one_value() {
+    fn a_base_url_is_escaped() {
         let element = element("http://a/?x=1&y=\"<b>");
         assert_eq!(element, "<base href=\"http://a/?x=1&amp;y=&quot;&lt;b&gt;\">");
     }
 
     #[tokio::test]
-    async fn all_else_stays_as_it_was() {
+    async fn everything_else_is_unchanged() {
         let frames = |pieces: &[&'static str]| {
             let frames: Vec<_> = pieces
                 .iter()

@@ -28,7 +28,7 @@ pub(in crate::site) async fn restore(
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::restore(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
-    after(caller, &owner, &wanted.url).await
+    current_history(caller, &owner, &wanted.url).await
 }
 
 /// Deletes a version. Returns the new list.
@@ -39,10 +39,10 @@ pub(in crate::site) async fn delete(
     let owner = owner(caller, wanted.owner.as_deref())?;
     let done = history::remove(&caller.context, &owner, &wanted.url, wanted.stored).await;
     done.map_err(|error| not_done(&wanted.url, error))?;
-    after(caller, &owner, &wanted.url).await
+    current_history(caller, &owner, &wanted.url).await
 }
 
-async fn after(
+async fn current_history(
     caller: &Caller,
     owner: &crate::base::owner::Owner,
     url: &str,

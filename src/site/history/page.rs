@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn it_lists_what_was_when_and_what_can_be_done() {
+    fn the_history_lists_versions_and_actions() {
         let versions = (0..3).map(|number| version(number, "text/html")).collect();
         let url = "http://a.example/p?x=1&y".to_owned();
         let history = History { url, owner: None, versions };
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_of_one_minute_are_told_to_the_second() {
+    fn versions_of_one_minute_show_seconds() {
         let at = |number, received: &str| Version {
             received: received.parse().unwrap(),
             ..version(number, "text/html")
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_versions_as_there_is_room_for() {
+    fn the_number_of_shown_versions_depends_on_their_size() {
         let shell = Shell { token: "f".repeat(64), ..shell() };
         for (part, length, at_least) in [
             ("a/b", 60, 30),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn why_there_is_nothing_is_said() {
+    fn a_missing_history_is_explained() {
         for (why, status, want) in [
             (NotCompared::NotKept, 404, "not saved"),
             (NotCompared::NoVersion, 404, "no version of that time is saved"),

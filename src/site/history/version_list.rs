@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_told_in_words() {
+    fn differences_are_described() {
         let html = Some("text/html");
         for (before, now, want) in [
             (version(200, 10, html), version(200, 10, html), "same length as before"),

@@ -106,7 +106,7 @@ mod tests {
     use super::data_url;
 
     #[test]
-    fn the_bytes_say_what_it_is() {
+    fn the_type_of_an_icon_follows_from_its_bytes() {
         for (bytes, want) in [
             (&b"\x89PNG\r\n\x1a\nrest"[..], Some("data:image/png;base64,iVBORw0KGgpyZXN0")),
             (b"GIF89a", Some("data:image/gif;base64,R0lGODlh")),

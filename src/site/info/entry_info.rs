@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_is_handed_over_without_its_secrets() {
+    fn a_head_is_shown_without_its_secrets() {
         let head =
             b"HTTP/1.1 200 OK\r\nSet-Cookie: id=hunter2;\r\n Path=/\r\nsEt-cookie2: hunter2\r\n\
                      Location: https://me:hunter2@a.example/x?u=//b:hunter2@c\r\nVary: *\r\n\r\n\
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_told_without_its_secrets() {
+    fn an_entry_is_described_without_its_secrets() {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
         let url = CanonicalUrl::parse("https://me:hunter2@a.example/p", &LocalHost::default());
@@ -167,8 +167,8 @@ mod tests {
         writer.finish(None).unwrap();
         let entry = spool.entry(&place).unwrap().found().unwrap();
         let info = of::<String>(&place, Some(&entry), None);
-        let told = serde_json::to_string(&info).unwrap();
-        assert!(!told.contains("hunter2"), "{told}");
+        let text = serde_json::to_string(&info).unwrap();
+        assert!(!text.contains("hunter2"), "{text}");
         let kept = info.kept.unwrap();
         assert_eq!((kept.status, kept.bytes, &*kept.method), (200, 4, "GET"));
         assert_eq!(kept.content_type.as_deref(), Some("text/html"));

@@ -202,7 +202,7 @@ pub fn page(
             opposite: choose(shown),
         },
         whole: WholeList { count, delete: None, export: None },
-        again: shown.is_going_on.then(|| again(shown, result.as_ref())),
+        again: shown.is_going_on.then(|| reload_address(shown, result.as_ref())),
         pager: ListPager::new(shown),
         result: ActionResultView::new(result, shell),
     };
@@ -221,7 +221,7 @@ pub fn page(
 
 /// Returns the address of this page. If the last action was a deletion, the address names it, so
 /// that it can still be undone.
-fn again(shown: &ListAddress, result: Option<&ActionResult>) -> String {
+fn reload_address(shown: &ListAddress, result: Option<&ActionResult>) -> String {
     match result {
         Some(ActionResult::Removed(resting)) => {
             with(&shown.address(), REMOVED, &resting.removal.to_string())

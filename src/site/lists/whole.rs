@@ -19,7 +19,7 @@ use crate::site::lists::page::whole as page;
 use crate::site::lists::page::whole::{LIST, ListContents, UNTIL, is_for_good};
 use crate::site::lists::page::{CompletedAction, DONE, ListAddress, REMOVED, ROOT, with};
 use crate::site::lists::removed;
-use crate::site::search::call::carry_out_for;
+use crate::site::search::call::query_index_for;
 use crate::storage::lists::deletions::DeletionTurn;
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::whole::{GatheredEntries, MOST_EXPORTED, is_of_entries, is_part};
@@ -156,7 +156,7 @@ async fn gather(
         let (own, mut so_far) = (owner.clone(), gathered);
         // Entries of other owners are excluded, even if the caller may see them.
         let viewer = viewer(Some(&caller.owner));
-        let step = carry_out_for(caller, viewer, wanted.clone(), move |source, wanted| {
+        let step = query_index_for(caller, viewer, wanted.clone(), move |source, wanted| {
             let is_end = so_far.step(source, wanted, &own)?;
             Ok((so_far, is_end))
         });

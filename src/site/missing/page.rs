@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_like_it_is_listed_and_it_can_be_fetched() {
+    fn similar_pages_are_listed_and_the_page_can_be_fetched() {
         let likes = [like("http://a.example/tea/")];
         let missing = MissingPage {
             url: "http://a.example/tea",

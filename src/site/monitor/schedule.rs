@@ -50,7 +50,7 @@ mod tests {
     use super::in_words;
 
     #[test]
-    fn simple_schedules_are_told_in_words_and_no_others() {
+    fn simple_schedules_are_described() {
         for (schedule, want) in [
             ("@daily", Some("daily at 0:00")),
             ("@weekly", Some("weekly, Sun at 0:00")),

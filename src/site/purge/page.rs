@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_what_would_go_and_what_went() {
+    fn the_page_shows_the_plan_and_the_result() {
         let purging = PurgeStatus { plan: Some(report("old", 0)), ..PurgeStatus::default() };
         let shown = body(&purging);
         for want in [

@@ -33,7 +33,7 @@ struct Bring {
 /// Shows the form for the request in the argument `key`.
 pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-    let Some(request) = named(caller, &form) else { return gone(caller) };
+    let Some(request) = named(caller, &form) else { return not_queued_page(caller) };
     let (context, shell) = (&caller.context, &caller.shell);
     let bring = further_fetches(caller, &request);
     let state = status::state(context, &request);
@@ -49,7 +49,7 @@ pub(in crate::site) async fn save(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, RefreshError> {
-    let Some(request) = named(caller, form) else { return Ok(gone(caller)) };
+    let Some(request) = named(caller, form) else { return Ok(not_queued_page(caller)) };
     let key = request.place.key();
     if let Some(priority) = form.value("priority").and_then(|word| word.parse::<Priority>().ok())
         && priority != request.priority
@@ -104,7 +104,7 @@ fn named(caller: &Caller, form: &SubmittedForm) -> Option<OutgoingSummary> {
     caller.may_see_queued(&known.place).then_some(known)
 }
 
-fn gone(caller: &Caller) -> Response<Body> {
+fn not_queued_page(caller: &Caller) -> Response<Body> {
     caller.page(undone::page(&caller.shell, "", false))
 }
 

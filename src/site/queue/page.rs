@@ -119,7 +119,7 @@ pub fn page(shell: &Shell, shown: &QueuePage) -> Page {
     let beside = |page: usize| QueueSelection { page, ..*asked }.address();
     let view = view! {
         // Arguments that lead back to this page, for the address of a request's own page.
-        rest: edit::rest(&asked.address()),
+        rest: edit::back_arguments(&asked.address()),
         back: asked.address(),
         counts: *counts,
         can_fetch: shell.mode != Mode::Offline && counts.waiting > 0,

@@ -77,7 +77,7 @@ fn the_end_to_end_tests_know_the_table() {
 }
 
 #[test]
-fn each_route_can_be_reached_and_stands_once() {
+fn each_route_is_reachable_and_unique() {
     let mut seen = BTreeSet::new();
     for (route, paths) in examples() {
         for path in paths {
@@ -106,7 +106,7 @@ fn each_handler_has_a_guard_of_its_kind() {
 }
 
 #[test]
-fn a_path_that_is_not_listed_has_no_route() {
+fn an_unlisted_path_has_no_route() {
     for path in [
         "",
         "/control/delete/",

@@ -44,7 +44,7 @@ pub(in crate::site) async fn list(
     arguments: Option<&str>,
 ) -> Result<IndexPage, CallFault> {
     let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
-    Ok(carry_out(caller, wanted, found::list).await?)
+    Ok(query_index(caller, wanted, found::list).await?)
 }
 
 /// Returns a page of search results.
@@ -56,21 +56,21 @@ pub(in crate::site) async fn search(
     if wanted.query().is_empty() {
         return Err(CallFault::bad("expected the argument q with words to search for".to_owned()));
     }
-    Ok(carry_out(caller, wanted, found::search).await?)
+    Ok(query_index(caller, wanted, found::search).await?)
 }
 
 /// Runs a list or search request for a caller, off the runtime's threads.
-pub(in crate::site) async fn carry_out<T: Send + 'static>(
+pub(in crate::site) async fn query_index<T: Send + 'static>(
     caller: &Caller,
     wanted: ListQuery,
     act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     let viewer = lists::viewer((!caller.is_administrator()).then_some(&caller.owner));
-    carry_out_for(caller, viewer, wanted, act).await
+    query_index_for(caller, viewer, wanted, act).await
 }
 
 /// Runs a list or search request for a given viewer.
-pub(in crate::site) async fn carry_out_for<T: Send + 'static>(
+pub(in crate::site) async fn query_index_for<T: Send + 'static>(
     caller: &Caller,
     viewer: Viewer,
     wanted: ListQuery,

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_looked_for_is_marked() {
+    fn matching_words_are_marked() {
         let marked = |text: &str| TextPiece { text: text.to_owned(), marked: true };
         let plain = |text: &str| TextPiece { text: text.to_owned(), marked: false };
         assert_eq!(pieces("a tea b", &[(2, 5)]), [plain("a "), marked("tea"), plain(" b")]);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_page_becomes_markup() {
+    fn every_text_in_a_page_is_escaped() {
         let none = SearchResult::Nothing;
         assert_harmless(&page_of(&SearchQuery::default(), none));
         for text in hostile() {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_as_many_hits_as_there_is_room_for() {
+    fn the_number_of_hits_depends_on_their_size() {
         for (part, length, at_least) in
             [("a/b", 60, 10), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("%3f", 8_100, 4)]
         {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_browser_learns_where_to_search() {
+    fn a_browser_finds_the_search_description() {
         let described = description(&shell());
         assert_eq!(described.content_type, OPEN_SEARCH);
         let template = "template=\"http://localhost:8080/search/?q={searchTerms}\"";

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_line_or_a_label_is_escaped() {
+    fn label_values_are_escaped() {
         let mut text = Exposition::default();
         text.add("a_total", MetricType::Counter, "of \\ and\nlines", u64::MAX);
         text.family("b", MetricType::Gauge, "h").with("x", "\"a\\\nb\"", 0);

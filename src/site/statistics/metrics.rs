@@ -24,7 +24,7 @@ pub(in crate::site) async fn show(caller: &Caller) -> Response<Body> {
     }
     let mut text = Exposition::default();
     requests(&caller.context, &mut text);
-    work(&caller.context, &mut text);
+    write_work(&caller.context, &mut text);
     state(caller, &mut text);
     add_stored_size(&caller.context, &mut text).await;
     caller.other(StatusCode::OK, Some(CONTENT_TYPE), body::from_bytes(text.text()))
@@ -53,7 +53,7 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
     }
 }
 
-fn work(context: &SiteContext, text: &mut Exposition) {
+fn write_work(context: &SiteContext, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let clients = count(context.connected());
     text.add("wwwoffle_client_connections", MetricType::Gauge, "Clients connected.", clients);

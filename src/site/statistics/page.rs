@@ -226,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn it_tells_today_the_week_the_month_and_all() {
-        let told = body(&statistics("a.example"));
+    fn the_page_shows_counts_of_day_week_month_and_total() {
+        let shown = body(&statistics("a.example"));
         for want in [
             "<th scope=\"row\">Requests</th><td>3</td><td>9</td><td>9</td><td>17</td>",
             "served from the spool</th><td>2</td><td>7</td><td>7</td><td>14</td>",
@@ -240,37 +240,37 @@ mod tests {
             "plus at most 3 earlier requests, counted under “All others”",
             "All others</th><td>11</td>",
         ] {
-            assert!(told.contains(want), "{want} in {told}");
+            assert!(shown.contains(want), "{want} in {shown}");
         }
-        assert!(!told.contains("blocked by"));
-        assert_eq!(told.matches("<svg").count(), 2);
-        assert_eq!(told.matches("a.example").count(), SHOWN_HOSTS);
+        assert!(!shown.contains("blocked by"));
+        assert_eq!(shown.matches("<svg").count(), 2);
+        assert_eq!(shown.matches("a.example").count(), SHOWN_HOSTS);
     }
 
     #[test]
-    fn who_does_not_own_the_machine_sees_no_hosts() {
-        let told = body(&StatisticsReport { hosts: None, rest: None, ..statistics("a.example") });
-        assert!(!told.contains("a.example") && told.contains("/statistics/hosts"), "{told}");
+    fn hosts_are_hidden_from_other_users() {
+        let shown = body(&StatisticsReport { hosts: None, rest: None, ..statistics("a.example") });
+        assert!(!shown.contains("a.example") && shown.contains("/statistics/hosts"), "{shown}");
     }
 
     #[test]
-    fn nothing_counted_is_said() {
+    fn empty_statistics_are_reported() {
         let today = "2026-11-22".to_owned();
-        let told = body(&StatisticsReport {
+        let shown = body(&StatisticsReport {
             today,
             hosts: Some(Vec::new()),
             ..StatisticsReport::default()
         });
-        assert!(told.contains("Nothing was counted yet") && !told.contains("<svg"), "{told}");
+        assert!(shown.contains("Nothing was counted yet") && !shown.contains("<svg"), "{shown}");
     }
 
     #[test]
     fn hostile_values_are_text() {
         for text in hostile() {
-            let mut told = statistics(&text);
-            told.days.push(DayCounts { day: text.clone(), sums: sums(u64::MAX, 1 << 60) });
-            body(&told);
-            body(&StatisticsReport { today: text, ..told });
+            let mut shown = statistics(&text);
+            shown.days.push(DayCounts { day: text.clone(), sums: sums(u64::MAX, 1 << 60) });
+            body(&shown);
+            body(&StatisticsReport { today: text, ..shown });
         }
     }
 }

@@ -40,7 +40,7 @@ pub enum StoredForm {
 ///
 /// If the disk is full, or the entries cannot be listed. Entries that were already rewritten stay
 /// rewritten.
-pub fn carry_out(
+pub fn rewrite_entries(
     spool: &Spool,
     which: &Which,
     form: StoredForm,

@@ -85,7 +85,7 @@ impl Rename {
     /// # Errors
     ///
     /// If the disk fails or is full. Entries that were not moved keep their old URL.
-    pub fn carry_out(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
+    pub fn move_urls(&self, spool: &Spool, local: &LocalHost) -> Result<MovedUrls, Error> {
         let mut done = MovedUrls::default();
         match &self.what {
             RenameScope::One(both) => {

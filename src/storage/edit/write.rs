@@ -14,7 +14,7 @@ pub struct Intake {
     head: Vec<u8>,
     writer: Option<Writer>,
     /// The length of the body, if the head declares it.
-    told: Option<u64>,
+    declared: Option<u64>,
 }
 
 /// The reason why a response was not stored.
@@ -27,10 +27,10 @@ pub enum IntakeError {
     #[error("the response head is longer than {MAX_HEAD} bytes")]
     LongHead,
     /// The length of the body differs from the length that the head declares.
-    #[error("the body has {found} bytes, but its Content-Length is {told}")]
+    #[error("the body has {found} bytes, but its Content-Length is {declared}")]
     OtherLength {
         /// The declared length.
-        told: u64,
+        declared: u64,
         /// The received length.
         found: u64,
     },
@@ -43,7 +43,7 @@ impl Intake {
     /// Creates the intake for a response of `place` received at `now`.
     #[must_use]
     pub fn new(place: Place, now: Timestamp) -> Self {
-        Self { place, now, head: Vec::new(), writer: None, told: None }
+        Self { place, now, head: Vec::new(), writer: None, declared: None }
     }
 
     /// Appends the next piece.
@@ -63,7 +63,7 @@ impl Intake {
             return if self.head.len() > MAX_HEAD { Err(IntakeError::LongHead) } else { Ok(()) };
         };
         let body = self.head.split_off(end);
-        let (head, told) = clean_head(&self.head)?;
+        let (head, declared) = clean_head(&self.head)?;
         let new = NewEntry {
             asked: self.now,
             when: self.now,
@@ -73,7 +73,7 @@ impl Intake {
         };
         let mut writer = spool.begin(&self.place, new)?;
         writer.write(&body)?;
-        (self.writer, self.told) = (Some(writer), told);
+        (self.writer, self.declared) = (Some(writer), declared);
         Ok(())
     }
 
@@ -86,8 +86,8 @@ impl Intake {
     pub fn finish(self) -> Result<StoredEntry, IntakeError> {
         let writer = self.writer.ok_or(IntakeError::NoHead)?;
         let found = writer.written();
-        if let Some(told) = self.told.filter(|told| *told != found) {
-            return Err(IntakeError::OtherLength { told, found });
+        if let Some(declared) = self.declared.filter(|declared| *declared != found) {
+            return Err(IntakeError::OtherLength { declared, found });
         }
         Ok(writer.finish(None)?)
     }
@@ -149,7 +149,7 @@ fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), IntakeError> {
         "transfer-encoding",
         "upgrade",
     ];
-    let (mut tidied, mut told) = (Vec::with_capacity(head.len() + 64), None);
+    let (mut tidied, mut declared) = (Vec::with_capacity(head.len() + 64), None);
     let lines =
         head.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     for line in lines.take_while(|line| !line.is_empty()) {
@@ -158,7 +158,7 @@ fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), IntakeError> {
         if name == "content-length" {
             let value = line.get(name.len() + 1..).unwrap_or_default().trim_ascii();
             let value = std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
-            told = Some(value.ok_or(IntakeError::NoHead)?);
+            declared = Some(value.ok_or(IntakeError::NoHead)?);
         } else if !OF_CONNECTION.contains(&name.as_str()) {
             tidied.extend_from_slice(line);
             tidied.extend_from_slice(b"\r\n");
@@ -166,7 +166,7 @@ fn clean_head(head: &[u8]) -> Result<(Vec<u8>, Option<u64>), IntakeError> {
     }
     tidied.extend_from_slice(b"\r\n");
     read_response(&tidied).map_err(|_| IntakeError::NoHead)?;
-    Ok((tidied, told))
+    Ok((tidied, declared))
 }
 
 /// A request that could have led to the response.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn head_and_body_are_told_apart_wherever_they_are_cut() {
+    fn head_and_body_are_separated_in_any_pieces() {
         let table: [(&[u8], &str, &[u8]); 5] = [
             (b"HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n", b""),
             (b"HTTP/1.1 200 OK\n\nbody\n\n", "HTTP/1.1 200 OK\r\n\r\n", b"body\n\n"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_refused() {
+    fn an_invalid_response_is_refused() {
         for (bytes, why) in [
             (&b""[..], "expected a response head"),
             (b"HTTP/1.1 200 OK\r\nA: b", "expected a response head"),

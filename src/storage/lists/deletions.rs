@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_goes_on_at_a_time_and_ends_when_it_is_told() {
+    async fn one_deletion_runs_at_a_time_and_can_be_stopped() {
         let removal = |at: &str| -> Removal { format!("{at}-{}", "0".repeat(32)).parse().unwrap() };
         let (first, other) = (removal("1700000000000000"), removal("1700000000000001"));
         let deletions = Deletions::default();

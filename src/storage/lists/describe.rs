@@ -38,46 +38,62 @@ pub struct Pages {
 impl Describe for Pages {
     fn describe(&self, entry: &Entry) -> Option<Description> {
         let (status, fields) = head::read_response(entry.head()).ok()?;
-        let mut told = Description::default();
-        self.redirect(entry.url(), status, &fields, &mut told);
+        let mut description = Description::default();
+        self.redirect(entry.url(), status, &fields, &mut description);
         let body = decoded(entry, status, &fields);
         let Some(Decoded { body, is_whole }) = body else {
-            return Some(told).filter(|told| !told.references.is_empty());
+            return Some(description).filter(|description| !description.references.is_empty());
         };
-        told.is_cut = !is_whole;
+        description.is_cut = !is_whole;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        self.refer(entry.url(), content_type, &body, &mut told);
+        self.refer(entry.url(), content_type, &body, &mut description);
         if matches!(
             Class::of(&essence(content_type.map(str::as_bytes))),
             Class::Style | Class::Script
         ) {
             // Readers do not see the text of styles and scripts.
-            return Some(told);
+            return Some(description);
         }
         let text = text::extract(content_type, entry.url(), &body)?;
-        told.title = text.title;
+        description.title = text.title;
         for line in text.lines {
-            told.text.push_str(&line);
-            told.text.push('\n');
+            description.text.push_str(&line);
+            description.text.push('\n');
         }
-        told.language = language(&fields, &body);
-        Some(told)
+        description.language = language(&fields, &body);
+        Some(description)
     }
 }
 
 impl Pages {
     /// Adds the target of a redirect as a sub-resource of the entry.
-    fn redirect(&self, url: &str, status: StatusCode, fields: &HeaderMap, told: &mut Description) {
+    fn redirect(
+        &self,
+        url: &str,
+        status: StatusCode,
+        fields: &HeaderMap,
+        description: &mut Description,
+    ) {
         let location = fields.get(LOCATION).filter(|_| status.is_redirection());
         let Some(location) = location.and_then(|value| value.to_str().ok()) else { return };
         let base = BrowserUrl::parse(url, None).ok();
         let target = BrowserUrl::parse(location, base.as_ref()).ok();
         let target = target.and_then(|url| CanonicalUrl::parse(url.as_str(), &self.local).ok());
         let key = target.map(|url| url.without_credentials().key());
-        told.references.extend(key.map(|key| Reference { key, is_part: true, is_spare: false }));
+        description.references.extend(key.map(|key| Reference {
+            key,
+            is_part: true,
+            is_spare: false,
+        }));
     }
 
-    fn refer(&self, url: &str, content_type: Option<&str>, body: &[u8], told: &mut Description) {
+    fn refer(
+        &self,
+        url: &str,
+        content_type: Option<&str>,
+        body: &[u8],
+        description: &mut Description,
+    ) {
         let kind = BodyKind::of(content_type, url, body.get(..HEAD).unwrap_or(body));
         let Ok(base) = BrowserUrl::parse(url, None) else { return };
         if kind == BodyKind::None {
@@ -88,12 +104,12 @@ impl Pages {
             finder.write(piece);
         }
         let found = finder.finish();
-        told.is_cut |= found.is_cut();
+        description.is_cut |= found.is_cut();
         let mut links = found.links;
         // Sub-resources that a fetch would leave out are included, and marked as spare.
         links.retain(|link| link.left_out.is_none() || link.class.is_part());
         let parts = links.iter().filter(|link| link.left_out.is_none() && link.class.is_part());
-        told.is_cut |= parts.count() > MAX_REFERENCES - told.references.len();
+        description.is_cut |= parts.count() > MAX_REFERENCES - description.references.len();
         // The index accepts a bounded number of links. Sub-resources come first, because a page
         // needs them most.
         links.sort_by_key(|link| (!link.class.is_part(), link.left_out.is_some()));
@@ -102,8 +118,8 @@ impl Pages {
             let (is_part, is_spare) = (link.class.is_part(), link.left_out.is_some());
             Some(Reference { key: url.key(), is_part, is_spare })
         };
-        told.references.extend(links.iter().filter_map(reference));
-        told.references.truncate(MAX_REFERENCES);
+        description.references.extend(links.iter().filter_map(reference));
+        description.references.truncate(MAX_REFERENCES);
     }
 }
 
@@ -217,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_says_in_which_language_it_is() {
+    fn a_page_declares_its_language() {
         let mut fields = HeaderMap::new();
         fields.insert(CONTENT_LANGUAGE, "fr".parse().unwrap());
         for (body, want) in [

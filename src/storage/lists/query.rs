@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_listed_is_said_in_words() {
+    fn the_listed_subject_is_parsed() {
         for (what, want) in [
             ("", Subject::Entries),
             ("http", Subject::Entries),

@@ -27,19 +27,19 @@ pub struct Online {
     /// The queue at the last change of the mode, if the new mode allowed connections.
     asked: Option<Vec<SessionRequest>>,
     /// Notified when the mode changes.
-    told: Arc<Notify>,
+    notify: Arc<Notify>,
 }
 
 impl Online {
     /// Records a change of the mode. `asked`: the queue at that time.
     pub(crate) fn changed(&mut self, asked: Option<Vec<SessionRequest>>) {
         self.asked = asked;
-        self.told.notify_one();
+        self.notify.notify_one();
     }
 
     /// Returns the notifier for changes of the mode.
     pub(crate) fn mode_changes(&self) -> Arc<Notify> {
-        Arc::clone(&self.told)
+        Arc::clone(&self.notify)
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_begins_with_the_way_out_or_with_a_day() {
+    fn a_session_begins_when_online_or_with_a_day() {
         let time = |second: i64| Some(Timestamp::from_second(1_700_000_000 + second).unwrap());
         let day = 86_400;
         for (was_online, by_day, last, now, want) in [
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fetched_before_a_session_is_noticed_belongs_to_it() {
+    fn entries_fetched_just_before_a_session_belong_to_it() {
         let time = |second: i64| Timestamp::from_second(second).unwrap();
         for (was_online, dials_since, now, want) in [
             (false, 100, 103, 100),

@@ -43,7 +43,7 @@ const LAST: &str = "purged";
 
 /// Purges on schedule and when free space is low, until the daemon stops. Purges nothing during the
 /// time `rest` after the start. Each daemon runs this in one task.
-pub async fn work(context: Arc<StorageContext>, rest: Duration) {
+pub async fn purge_when_due(context: Arc<StorageContext>, rest: Duration) {
     let now = Instant::now();
     let mut clock = PurgeClock::new(now, timestamp(clock::now()), rest);
     let (mut room, mut rests_until) = (SpaceWatch::default(), now);
@@ -218,7 +218,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3_600);
 
     #[test]
-    fn it_is_time_when_it_has_been_long_enough_since_a_known_time() {
+    fn a_purge_is_due_after_its_interval() {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-11-20T12:00:00Z");
         for (last, want) in [
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn where_removing_makes_no_room_nothing_more_is_removed_for_it() {
+    fn removals_that_free_no_space_end_the_purge() {
         let mut room = SpaceWatch::default();
         assert!(!room.is_to_be_made(Some(10), None) && !room.is_to_be_made(None, Some(10)));
         assert!(room.is_to_be_made(Some(10), Some(100)));

@@ -107,7 +107,7 @@ impl CompressionPlan {
     /// Compresses the entries. A failure becomes part of the result, because the removals of this
     /// purge stay valid. The only error is [`NotPurged::Stopping`]. `go_on` is also called within
     /// large files.
-    pub(super) fn carry_out(
+    pub(super) fn compress_entries(
         &self,
         spool: &Spool,
         policy: &PurgePolicy,
@@ -226,7 +226,7 @@ mod tests {
     use super::last_by;
 
     #[test]
-    fn what_was_tried_holds_for_the_same_rules() {
+    fn failed_compressions_are_remembered_for_the_same_rules() {
         let at = "2026-11-20T13:13:26.123456Z";
         let time = Some(at.parse().unwrap());
         for (tried, want) in [

@@ -173,14 +173,19 @@ impl<'a> NewEntries<'a> {
             return;
         }
         let is_level = index.is_level_within(NEWS_WITHIN);
-        self.is_blind = self.keep(index, plan, policy).is_err() || !is_level;
+        self.is_blind = self.keep_needed_parts(index, plan, policy).is_err() || !is_level;
         self.looked = Some(Instant::now());
     }
 
     /// Protects the sub-resources of the entries stored since the start of the purge. All these
     /// entries are read again at each call, because entries can be indexed in another order than
     /// they were stored.
-    fn keep(&self, index: &Index, plan: &mut Plan, policy: &PurgePolicy) -> Result<(), Error> {
+    fn keep_needed_parts(
+        &self,
+        index: &Index,
+        plan: &mut Plan,
+        policy: &PurgePolicy,
+    ) -> Result<(), Error> {
         let mut since = self.since;
         loop {
             let came = index.stored_since(since)?;
@@ -194,7 +199,7 @@ impl<'a> NewEntries<'a> {
                     plan.keep_site(&one.site, true);
                 }
                 for part in parts {
-                    plan.keep(part);
+                    plan.keep_entry(part);
                 }
             }
             if last <= since {
@@ -207,7 +212,7 @@ impl<'a> NewEntries<'a> {
     /// Protects the sub-resources of a page that was pinned during the purge.
     pub(super) fn pinned(&self, url: &wwwoffle_url::CanonicalUrl, plan: &mut Plan) {
         let needs = self.index.and_then(|index| index.needs(&url.key()).ok());
-        needs.into_iter().flatten().for_each(|part| plan.keep(part));
+        needs.into_iter().flatten().for_each(|part| plan.keep_entry(part));
     }
 
     /// Whether the plan removes an entry in its current state. Uses since the plan was made count,

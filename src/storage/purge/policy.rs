@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_compressed_follows_from_its_url_and_its_type() {
+    fn url_and_type_decide_about_compression() {
         let policy = |text: &str| {
             let config = Config::parse(text, Path::new("w.conf")).unwrap();
             let (pins, uses) = (BTreeSet::new(), Uses::default());
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_configuration_says_of_a_url_holds() {
+    fn the_configuration_decides_the_limit_of_a_url() {
         let text = "[dont-get]\nurls = [\"*://ads.test/*\"]\n[dont-cache]\nurls = [\"*://live.test/*\"]\n\
              [local-net]\nhosts = [\"near.test\"]\n\
              [purge]\nage = \"2d\"\nmax-size = \"1 kB\"\nmin-free = \"2 kB\"\nuse-mtime = true\n\

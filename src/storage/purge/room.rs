@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_is_protected_where_nothing_is_configured() {
+    fn the_default_limits_protect_the_disk() {
         let config = Config::default();
         let of = |total| {
             let space = Some(Space { total, free: 0 });

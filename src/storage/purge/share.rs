@@ -16,7 +16,7 @@ pub(super) fn log(report: &PurgeReport) {
 
 /// Shares bodies and reports the result. A failure is part of the result, because the removals of
 /// this purge stay valid.
-pub(super) fn carry_out(
+pub(super) fn share_bodies(
     spool: &Spool,
     policy: &PurgePolicy,
     go_on: &dyn Fn() -> bool,

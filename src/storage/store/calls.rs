@@ -61,7 +61,7 @@ impl Store {
         if let Some(known) = self.hot.find(key) {
             let is_same = known.counts(now)
                 || (known.seen().is_some_and(|seen| self.spool.is_current(seen))
-                    && self.hot.again(key, &known, before));
+                    && self.hot.confirm_lookup(key, &known, before));
             if is_same {
                 return Ok(known);
             }

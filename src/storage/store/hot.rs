@@ -206,7 +206,7 @@ impl HotSet {
 
     /// Records that the file names of a lookup were unchanged at a check that began at `before`.
     /// Returns false if the lookup has become outdated since.
-    pub(super) fn again(&self, key: Key, found: &CachedLookup, before: Before) -> bool {
+    pub(super) fn confirm_lookup(&self, key: Key, found: &CachedLookup, before: Before) -> bool {
         let part = lock(self.part(key));
         let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);
         if is_same {
@@ -319,29 +319,29 @@ mod tests {
     }
 
     #[test]
-    fn a_lookup_counts_until_it_has_to_be_checked_again() {
+    fn a_lookup_is_valid_until_its_next_check() {
         let (set, key) = (set(), key(1));
         let found = put(&set, key, at(1_000));
         assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
         assert!(set.get(key, at(1_750)).is_none());
         // The lookup is still in the set, and its file names are unchanged.
         let before = set.before(key, at(2_000));
-        assert!(found.seen().is_some() && set.again(key, &found, before));
+        assert!(found.seen().is_some() && set.confirm_lookup(key, &found, before));
         assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());
     }
 
     #[test]
-    fn what_has_changed_is_gone_at_once() {
+    fn a_changed_lookup_is_dropped_at_once() {
         let (set, key) = (set(), key(1));
         let found = put(&set, key, at(0));
         set.forget(key);
         assert!(set.find(key).is_none() && !found.counts(at(0)) && found.seen().is_none());
         let before = set.before(key, at(0));
-        assert!(!set.again(key, &found, before));
+        assert!(!set.confirm_lookup(key, &found, before));
     }
 
     #[test]
-    fn what_was_looked_up_before_a_change_is_not_held() {
+    fn a_lookup_before_a_change_is_not_cached() {
         let (set, key) = (set(), key(1));
         let before = set.before(key, at(0));
         set.forget(key);
@@ -350,7 +350,7 @@ mod tests {
         let found = put(&set, key, at(0));
         let before = set.before(key, at(0));
         set.forget(key);
-        assert!(!set.again(key, &found, before));
+        assert!(!set.confirm_lookup(key, &found, before));
         // A lookup that cannot be checked again is not stored either.
         let before = set.before(key, at(0));
         let found = set.found(key, Vec::new(), None, before);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_what_is_asked_for_stays() {
+    fn the_cache_is_limited_and_used_lookups_stay() {
         let set = set();
         let favourite = put(&set, key(0), at(0));
         let mut lookups = Vec::new();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_lookups_at_once_the_last_is_held() {
+    fn the_last_of_two_concurrent_lookups_is_cached() {
         let (set, key) = (set(), key(1));
         let (one, other) = (set.before(key, at(0)), set.before(key, at(0)));
         let one = set.found(key, Vec::new(), Some(LookupTrace::default()), one);

@@ -219,7 +219,7 @@ mod tests {
     use crate::base::mode::Mode;
 
     #[tokio::test]
-    async fn the_mode_that_is_saved_last_is_the_one_in_force() {
+    async fn the_mode_saved_last_is_in_force() {
         let root = tempfile::tempdir().unwrap();
         let store = Store::new(Spool::open(root.path(), &Options::default()).unwrap().0);
         let mode = ModeSwitch::new(Mode::Online);

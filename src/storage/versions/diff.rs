@@ -56,7 +56,7 @@ impl Diff {
     /// The difference of two texts.
     #[must_use]
     pub fn of(old: &VersionText, new: &VersionText) -> Self {
-        let mut told = Self { is_cut: old.is_cut || new.is_cut, ..Self::default() };
+        let mut differences = Self { is_cut: old.is_cut || new.is_cut, ..Self::default() };
         let (old, new): (Vec<&str>, Vec<&str>) = (
             old.lines.iter().map(String::as_str).collect(),
             new.lines.iter().map(String::as_str).collect(),
@@ -74,10 +74,10 @@ impl Diff {
                     ChangeTag::Delete => (LineKind::Old, change.old_index()),
                     ChangeTag::Insert => (LineKind::New, change.new_index()),
                 };
-                told.added += usize::from(sort == LineKind::New);
-                told.removed += usize::from(sort == LineKind::Old);
+                differences.added += usize::from(sort == LineKind::New);
+                differences.removed += usize::from(sort == LineKind::Old);
                 if room == 0 {
-                    told.is_cut = true;
+                    differences.is_cut = true;
                     continue;
                 }
                 room -= 1;
@@ -85,10 +85,10 @@ impl Diff {
                 stretch.push(ComparedLine { sort, number, text });
             }
             if !stretch.is_empty() {
-                told.stretches.push(stretch);
+                differences.stretches.push(stretch);
             }
         }
-        told
+        differences
     }
 
     /// The difference as plain text: `-` before a line that only the older version contains, `+`
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_differ_are_told_with_some_around() {
+    fn differing_lines_are_shown_with_context() {
         let old = text(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
         let new = text(&["a", "b", "c", "X", "e", "f", "g", "h", "i", "j", "k"]);
         let diff = Diff::of(&old, &new);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded() {
+    fn a_diff_is_limited() {
         let long = |from: usize| VersionText {
             lines: (from..from + 20_000).map(|number| (number * 7).to_string()).collect(),
             ..VersionText::default()

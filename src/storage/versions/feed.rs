@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_its_ids_are_stable() {
+    fn a_feed_is_limited_and_its_ids_are_stable() {
         let many: Vec<_> = (1..200).map(|second| change("t", second)).collect();
         let write = |changes| write(changes, "local", "http://l/", Timestamp::UNIX_EPOCH);
         let xml = write(many.clone());

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_begins_with_the_page_and_goes_on_in_order() {
+    fn the_timemap_begins_with_the_page_and_is_ordered() {
         let origin = "http://localhost:8080";
         let url = "http://a.example/?x=1&y".to_owned();
         let versions = vec![version(120, true), version(60, false)];

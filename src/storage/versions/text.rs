@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn its_encoding_is_found() {
+    fn the_encoding_of_a_text_is_detected() {
         for (content_type, body) in [
             ("text/html; charset=iso-8859-1", &b"<p>gr\xfc\xdfe"[..]),
             ("text/html", b"<meta charset=windows-1252><p>gr\xfc\xdfe"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_has_no_text() {
+    fn binary_bodies_have_no_text() {
         for content_type in
             ["image/png", "application/octet-stream", "video/mp4", "application/pdf"]
         {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded() {
+    fn the_text_of_a_version_is_limited() {
         for body in [
             "x".repeat(3 * MAX_TEXT),
             "<p>y".repeat(2 * MAX_LINES),

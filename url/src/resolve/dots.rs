@@ -73,7 +73,7 @@ mod tests {
     use super::{merge_segments, remove_dot_segments};
 
     #[test]
-    fn dot_segments_vanish_at_the_top_or_stay() {
+    fn dot_segments_at_the_top_follow_each_rfc() {
         // Each row: path, result by RFC 3986 §5.2.4, result by draft-fielding-url-syntax-02 §5.2.
         let rows = [
             ("/a/b/c/./../../g", "/a/g", "/a/g"),

@@ -29,7 +29,7 @@ fn urls(found: &References) -> Vec<&str> {
 }
 
 #[test]
-fn elements_that_never_end_are_no_end_of_reading() {
+fn unclosed_elements_do_not_end_parsing() {
     // The document has about 400,000 open elements.
     let found =
         repeated(BodyKind::Html, "<img src=a>", "<p><li class=x>word ", 200_000, "<img src=b>");
@@ -74,7 +74,7 @@ fn a_long_page_is_read_to_its_end() {
 }
 
 #[test]
-fn images_in_the_page_itself_cost_nothing() {
+fn inline_images_are_not_counted() {
     let found = repeated(
         BodyKind::Html,
         "<img src='data:image/png;base64,",
@@ -96,7 +96,7 @@ fn images_in_the_page_itself_cost_nothing() {
 }
 
 #[test]
-fn a_url_may_have_a_megabyte_and_no_more() {
+fn a_url_is_limited_to_a_megabyte() {
     let base = "http://a.example/d/".len();
     for (length, is_read) in
         [(MAX_LEN - base, true), (MAX_LEN - base + 1, false), (MAX_LEN + 5, false)]
@@ -110,7 +110,7 @@ fn a_url_may_have_a_megabyte_and_no_more() {
 }
 
 #[test]
-fn one_tag_beyond_all_bounds_ends_the_reading() {
+fn an_oversized_tag_ends_parsing() {
     let found = repeated(BodyKind::Html, "<img src=a><p ", "x='y y' ", 3_000_000, "><img src=b>");
     assert_eq!((urls(&found), found.cut), (vec!["a"], Some(Truncation::Memory)));
     let found = repeated(
@@ -126,7 +126,7 @@ fn one_tag_beyond_all_bounds_ends_the_reading() {
 }
 
 #[test]
-fn documents_in_documents_have_a_bound() {
+fn nested_documents_are_limited() {
     let mut page = "<img src=x>".to_owned();
     for _ in 0..8 {
         page = format!("<iframe srcdoc=\"{}\">", page.replace('&', "&amp;").replace('"', "&quot;"));
@@ -154,7 +154,7 @@ fn documents_in_documents_have_a_bound() {
 }
 
 #[test]
-fn links_have_a_bound() {
+fn the_number_of_links_is_limited() {
     let mut page = String::new();
     for number in 0..MAX_LINKS + 10 {
         write!(page, "<a href={number}>").unwrap();
@@ -165,7 +165,7 @@ fn links_have_a_bound() {
 }
 
 #[test]
-fn entities_of_a_document_are_no_bombs() {
+fn nested_entities_are_not_expanded() {
     let mut bomb = "<!DOCTYPE rss [<!ENTITY a0 'x'>".to_owned();
     for level in 1..40 {
         write!(bomb, "<!ENTITY a{level} '&a{};&a{};'>", level - 1, level - 1).unwrap();

@@ -86,7 +86,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
-    fn however_it_is_cut_the_same_is_found(document in document(), kind in 0..BodyKind::THAT_REFER.len(), piece in 1..40_usize) {
+    fn the_same_references_are_found_in_any_pieces(
+        document in document(),
+        kind in 0..BodyKind::THAT_REFER.len(),
+        piece in 1..40_usize,
+    ) {
         let whole = find_in(BodyKind::THAT_REFER[kind], &document, usize::MAX);
         prop_assert!(whole.links.len() <= MAX_LINKS);
         prop_assert_eq!(&whole, &find_in(BodyKind::THAT_REFER[kind], &document, piece));

@@ -20,7 +20,7 @@ fn rows(table: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
 }
 
 #[test]
-fn what_a_client_takes_is_as_the_table_says() {
+fn accepted_codings_match_the_table() {
     for (number, row) in rows(include_str!("accepted.txt")) {
         let [said, takes] = row[..] else { panic!("accepted.txt:{number}: {row:?}") };
         let said = match said {
@@ -39,7 +39,7 @@ fn what_a_client_takes_is_as_the_table_says() {
 }
 
 #[test]
-fn a_long_field_is_read_as_far_as_its_bound() {
+fn a_long_field_is_read_up_to_its_limit() {
     let many = "x,".repeat(MAX_MEMBERS - 1);
     let last = |members: &str| AcceptedCodings::of(&fields(&format!("accept-encoding: {members}")));
     assert!(last(&format!("{many}br,gzip")).accepts("br"));
@@ -51,7 +51,7 @@ fn a_long_field_is_read_as_far_as_its_bound() {
 }
 
 #[test]
-fn an_answer_is_delivered_as_the_table_says() {
+fn a_response_is_delivered_as_the_table_says() {
     for (number, row) in rows(include_str!("deliver.txt")) {
         let [request, answer, want] = row[..] else { panic!("deliver.txt:{number}: {row:?}") };
         let is_file = request.contains("x-file");
@@ -82,7 +82,7 @@ fn an_answer_is_delivered_as_the_table_says() {
 }
 
 #[test]
-fn more_codings_than_anyone_applies_are_left_alone() {
+fn too_many_codings_are_not_decoded() {
     let terms = CodingTerms::of(&fields("accept-encoding: identity"), true, false);
     for (codings, want) in [
         ("gzip, gzip, gzip", false),
@@ -97,7 +97,7 @@ fn more_codings_than_anyone_applies_are_left_alone() {
 }
 
 #[test]
-fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() {
+fn the_requested_codings_depend_on_whether_the_response_is_stored() {
     let client = "accept-encoding: br;q=0.5, dcb | available-dictionary: :AA==: | accept: */*";
     for (asks_ours, more, want) in [
         (true, "", OUR_CODINGS),
@@ -139,7 +139,7 @@ fn origins_are_asked_for_ours_and_for_what_others_cannot_read_only_in_passing() 
 }
 
 #[test]
-fn an_answer_says_of_itself_what_the_table_says() {
+fn response_fields_are_amended_as_the_table_says() {
     for (number, row) in rows(include_str!("amend.txt")) {
         let [said, answer, want] = row[..] else { panic!("amend.txt:{number}: {row:?}") };
         let mut answer = fields(answer);
@@ -160,7 +160,7 @@ fn an_answer_says_of_itself_what_the_table_says() {
 }
 
 #[test]
-fn digests_are_taken_out_of_trailers_with_what_they_are_of() {
+fn digests_are_removed_from_trailers() {
     let trailers = fields("repr-digest: sha-256=:AA==: | x-sum: 1");
     for (said, want) in [("br", 2), ("identity", 1)] {
         let terms = CodingTerms::of(&fields(&format!("accept-encoding: {said}")), true, false);

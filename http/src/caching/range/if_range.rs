@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_strong_validator_that_is_the_same_holds() {
+    fn only_an_equal_strong_validator_matches() {
         let tag = |tag| vec![(ETAG, tag)];
         let dates = |modified, date| vec![(LAST_MODIFIED, modified), (DATE, date)];
         for (asked, answer, want) in [
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_the_validator_before_a_date_and_nothing_weak_is() {
+    fn an_etag_precedes_a_date_and_weak_validators_are_ignored() {
         for (answer, want) in [
             (vec![(ETAG, "\"a\"")], Some("\"a\"")),
             (vec![(ETAG, "\"a\""), (LAST_MODIFIED, OLD), (DATE, LATER)], Some("\"a\"")),

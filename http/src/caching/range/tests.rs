@@ -73,7 +73,7 @@ fn a_field_has_a_bound_of_ranges() {
 }
 
 #[test]
-fn of_what_is_there_in_part_only_what_is_there_is_sent() {
+fn only_the_available_ranges_of_a_partial_body_are_sent() {
     let held = StoredRanges::new([Span::new(5, 10).unwrap(), Span::new(400, 1000).unwrap()]);
     for (field, length, want) in [
         ("bytes=5-9", Some(1000), Some("5-9")),
@@ -100,7 +100,7 @@ fn of_what_is_there_in_part_only_what_is_there_is_sent() {
 }
 
 #[test]
-fn a_multipart_has_the_length_that_was_told() {
+fn a_multipart_body_has_the_declared_length() {
     let spans = [Span::new(0, 2).unwrap(), Span::new(7, 9).unwrap()];
     let multipart = Multipart::new(&spans, Some(10), Some(b"text/plain"), [0xab; 16]);
     let boundary = format!("wwwoffle-{}", "ab".repeat(16));
@@ -158,7 +158,7 @@ fn spans(most: u64) -> impl Strategy<Value = Vec<Span>> {
 
 proptest! {
     #[test]
-    fn every_byte_asked_for_is_sent_and_none_twice(
+    fn every_requested_byte_is_sent_once(
         (length, (field, wanted)) in (0..600_u64).prop_flat_map(|length| (Just(length), asked(length)))
     ) {
         let satisfied = Ranges::parse(&field).unwrap().satisfy(length);
@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn a_content_range_is_read_as_it_is_written(
+    fn a_content_range_round_trips(
         start in 0..1_u64 << 40, more in 1..1_u64 << 40, behind in proptest::option::of(0..1_u64 << 40)
     ) {
         let span = Span::new(start, start + more).unwrap();
@@ -216,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_that_comes_makes_it_panic(
+    fn no_content_range_causes_a_panic(
         field in "(bytes=)?[0-9,* \\-]{0,40}", range in "(bytes )?[0-9*/ \\-]{0,60}",
         length in proptest::option::of(any::<u64>())
     ) {

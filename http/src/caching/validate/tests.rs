@@ -84,7 +84,7 @@ fn if_modified_since_is_sent_only_if_the_date_is_conclusive() {
 }
 
 #[test]
-fn all_tags_of_a_url_are_asked_with_at_once() {
+fn all_etags_of_a_url_are_sent_together() {
     let dated = format!("ETag: \"b\" | Last-Modified: {NEW}");
     let only_dated = format!("Last-Modified: {NEW}");
     for (rows, own, tags, since) in [
@@ -111,7 +111,7 @@ fn all_tags_of_a_url_are_asked_with_at_once() {
 }
 
 #[test]
-fn a_question_is_bounded() {
+fn a_conditional_request_is_limited() {
     let short: Vec<_> = (0..100).map(|n| format!("ETag: \"{n}\"")).collect();
     let long: Vec<_> = (0..100).map(|n| format!("ETag: \"{n}{}\"", "x".repeat(300))).collect();
     for rows in [short, long] {
@@ -123,7 +123,7 @@ fn a_question_is_bounded() {
 }
 
 #[test]
-fn a_304_is_about_those_it_names() {
+fn a_304_applies_to_the_copies_it_names() {
     const DE: &str = "Accept-Language: de";
     const EN: &str = "Accept-Language: en";
     let by = |tag: &str| format!("ETag: {tag} | Vary: Accept-Language");
@@ -176,7 +176,7 @@ fn a_304_is_about_those_it_names() {
 }
 
 #[test]
-fn newer_fields_take_the_place_of_older_ones() {
+fn newer_fields_replace_older_ones() {
     let stored = "Content-Type: text/plain | Content-Length: 5 | Content-Encoding: gzip | \
                   Content-Range: x | Content-MD5: x | ETag: \"a\" | Set-Cookie: a=b | X-Old: 1 | \
                   Set-Cookie: c=d | Age: 60 | Cache-Control: max-age=1 | Cache-Control: private";
@@ -204,7 +204,7 @@ fn newer_fields_take_the_place_of_older_ones() {
 }
 
 #[test]
-fn a_head_tells_whether_what_is_stored_has_changed() {
+fn a_head_response_shows_whether_a_stored_copy_has_changed() {
     use HeadComparison::{Changed, Nothing, Unchanged};
     let both = format!("ETag: \"a\" | Last-Modified: {OLD}");
     let newer = format!("ETag: \"a\" | Last-Modified: {NEW}");
@@ -235,7 +235,7 @@ fn a_head_tells_whether_what_is_stored_has_changed() {
 }
 
 #[test]
-fn fields_stay_in_the_order_of_the_origin() {
+fn fields_keep_the_order_of_the_origin() {
     let merged = merge_fields(
         &fields("Date: 1 | X-A: 1 | ETag: \"a\" | X-B: 1"),
         &fields("Date: 2 | X-A: 2"),

@@ -25,7 +25,7 @@ fn varying(text: &str) -> HeaderMap {
 }
 
 #[test]
-fn a_text_says_what_an_answer_was_chosen_by() {
+fn the_text_of_a_variant_has_its_selecting_fields() {
     let mut wrong = Vec::new();
     for (number, row) in (1..).zip(include_str!("texts.txt").lines()) {
         let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
@@ -43,7 +43,7 @@ fn a_text_says_what_an_answer_was_chosen_by() {
 }
 
 #[test]
-fn whatever_is_sent_a_text_is_bounded() {
+fn the_text_of_a_variant_is_limited() {
     let names: Vec<_> = (0..MAX_NAMES).map(|n| format!("x-{n:062}")).collect();
     let vary = |names: &[String]| {
         HeaderMap::from_iter([(VARY, HeaderValue::from_str(&names.join(",")).unwrap())])
@@ -83,7 +83,7 @@ impl StoredExchange {
 const BY_LANGUAGE: &str = "Vary: Accept-Language; Content-Language: ";
 
 #[test]
-fn the_newest_of_those_that_fit_best_is_chosen() {
+fn the_newest_best_match_is_chosen() {
     let language = |language: &str| format!("{BY_LANGUAGE}{language}");
     let german = StoredExchange::new("Accept-Language: de", &language("de"), 10);
     let older = StoredExchange::new("Accept-Language: de", &language("de"), 5);
@@ -127,7 +127,7 @@ fn the_newest_of_those_that_fit_best_is_chosen() {
 }
 
 #[test]
-fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
+fn a_page_without_vary_is_selected_for_every_request() {
     let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
     let newer = StoredExchange::new("Accept-Language: de", "Content-Type: text/html", 2);
     let stored = [german.stored(), newer.stored()];
@@ -143,7 +143,7 @@ fn a_page_that_varies_no_more_is_found_by_who_asked_for_it() {
 }
 
 #[test]
-fn the_fewest_differences_are_nearest() {
+fn the_variant_with_the_fewest_differences_is_nearest() {
     let one = StoredExchange::new("Foo: 1; Bar: 2", "Vary: Foo, Bar, Accept-Language", 1);
     let two = StoredExchange::new("Foo: 3; Bar: 2", "Vary: Foo, Bar", 2);
     let stored = [one.stored(), two.stored()];
@@ -153,7 +153,7 @@ fn the_fewest_differences_are_nearest() {
 }
 
 #[test]
-fn a_newer_vary_is_held_against_the_recorded_request() {
+fn a_newer_vary_is_compared_with_the_recorded_request() {
     // A `304` extended `Vary`: the recorded request decides.
     let mut kept = StoredExchange::new("Foo: 1; Bar: 2", "Vary: Foo", 1);
     kept.fields.insert(VARY, HeaderValue::from_static("Foo, Bar"));
@@ -167,7 +167,7 @@ fn a_newer_vary_is_held_against_the_recorded_request() {
 }
 
 #[test]
-fn secrets_are_compared_though_they_are_not_recorded() {
+fn secrets_are_compared_although_they_are_not_recorded() {
     let mut kept = StoredExchange::new("Cookie: id=1", "Vary: Cookie", 1);
     kept.request.remove(COOKIE);
     assert!(fits(&kept.stored(), &fields("Cookie: id=1")));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_begun_where_there_is_room_for_it_and_for_what_is_spared() {
+    fn a_rewrite_needs_space_for_the_file_and_the_reserve() {
         let mega = 1 << 20;
         for (spare, free, len, want) in [
             (0, None, u64::MAX, None),
@@ -98,8 +98,8 @@ mod tests {
             (100 * mega, Some(101 * mega), mega + 1, Some(RewriteOutcome::NoRoom)),
             (100 * mega, Some(99 * mega), 0, Some(RewriteOutcome::NoRoom)),
         ] {
-            let told = || free;
-            let bounds = RewriteBounds::new(spare, &told, &|| true);
+            let available = || free;
+            let bounds = RewriteBounds::new(spare, &available, &|| true);
             assert_eq!(bounds.refuse(len), want, "{spare} {free:?} {len}");
         }
         let stopped = RewriteBounds::new(0, &|| Some(0), &|| false);

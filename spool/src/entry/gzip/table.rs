@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_reads_back_and_tells_where_everything_is() {
+    fn an_offset_table_round_trips() {
         let mega = 1 << 20;
         for body_len in [0, 1, 100_000, 131_000, mega, mega + 1, 5 * mega, 4_096 * mega, 1 << 40] {
             let table = table(body_len);
@@ -362,7 +362,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4_000))]
 
         #[test]
-        fn lies_with_a_right_check_are_refused_or_harmless(
+        fn a_false_table_with_a_valid_checksum_is_harmless(
             body_len in prop_oneof![Just(90_000), Just(200_000), 0_u64..9 << 20],
             lies in proptest::collection::vec(
                 (0..14_usize, prop_oneof![

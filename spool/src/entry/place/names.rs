@@ -142,7 +142,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_host_leaves_its_directory(hosts in proptest::collection::vec(".*", 1..20)) {
+        fn every_host_has_a_safe_directory_name(hosts in proptest::collection::vec(".*", 1..20)) {
             let mut names = HashSet::new();
             for host in hosts.iter().collect::<HashSet<_>>() {
                 let name = host_directory(host).into_owned();

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_goes_with_the_last_that_shares_it() {
+    fn a_shared_body_is_removed_with_its_last_entry() {
         let mut shared = SharedUses::default();
         let held = |name| SharedBody { name, size: 500 };
         let expiries = [Expiry::Share(9), Expiry::Share(4), Expiry::Share(7)];

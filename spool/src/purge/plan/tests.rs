@@ -143,7 +143,7 @@ fn plan_follows_the_table() {
 }
 
 #[test]
-fn sums_tell_what_the_fates_are() {
+fn the_sums_of_a_plan_match_its_fates() {
     let mut all: Vec<_> =
         ["page a 40d size=7", "page a 1d size=5", "part b 40d size=3", "page c 1d pinned"]
             .map(parse)
@@ -209,7 +209,7 @@ fn any_limits() -> impl Strategy<Value = PurgeLimits> {
 
 proptest! {
     #[test]
-    fn what_is_pinned_stays_and_parts_outlive_their_pages(
+    fn pinned_entries_stay_and_sub_resources_outlive_their_pages(
         mut all in proptest::collection::vec(any_row(), 0..60),
         limits in any_limits(),
     ) {
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn ages_are_scaled_no_further_than_it_takes(
+    fn ages_are_scaled_only_as_far_as_necessary(
         mut all in proptest::collection::vec(any_row(), 0..60),
         limits in any_limits(),
     ) {
@@ -279,7 +279,7 @@ proptest! {
 }
 
 #[test]
-fn what_comes_after_the_plan_keeps_its_parts() {
+fn entries_stored_after_the_plan_keep_their_sub_resources() {
     let rows = [
         "page a 90d #1",
         "page b 1d #2",
@@ -291,10 +291,10 @@ fn what_comes_after_the_plan_keeps_its_parts() {
     let mut plan = plan(&mut rows, PurgeLimits::default());
     let goes = |plan: &Plan, at: usize| matches!(plan.fate(&rows[at].candidate), Fate::Goes(_));
     assert!([0, 2, 3, 4].iter().all(|at| goes(&plan, *at)));
-    let mut told = plan.clone();
-    told.keep_site("a", false);
-    told.keep(rows[3].candidate.name);
-    assert!(goes(&told, 2) && !goes(&told, 3) && goes(&told, 4), "all is known of it");
+    let mut informed = plan.clone();
+    informed.keep_site("a", false);
+    informed.keep_entry(rows[3].candidate.name);
+    assert!(goes(&informed, 2) && !goes(&informed, 3) && goes(&informed, 4), "all is known of it");
     plan.keep_site("a", true);
     assert!(goes(&plan, 0) && [2, 3, 4].iter().all(|at| !goes(&plan, *at)), "it may need anything");
 }

@@ -63,8 +63,8 @@ impl Writer {
         let mut stored = None;
         let over = found.map_or(tree::ReplaceCondition::Nothing, tree::ReplaceCondition::Seen);
         let is_there = session.tree.make_and_admit(&place, over, || {
-            let (finished, told) = self.complete(None, BodyExtent::Whole)?;
-            stored = Some(told);
+            let (finished, entry) = self.complete(None, BodyExtent::Whole)?;
+            stored = Some(entry);
             if is_synced {
                 finished.sync()?;
             }

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_told_the_reasons_that_the_log_is() {
+    fn pages_show_the_same_reasons_as_the_log() {
         for why in [
             links::Omission::OnePixel,
             links::Omission::NotTaken,

@@ -103,7 +103,7 @@ fn why(parts: &PageParts<Text>, path: &str) -> String {
 }
 
 #[test]
-fn every_part_has_its_state_and_the_worst_comes_first() {
+fn sub_resources_are_listed_by_state_worst_first() {
     let site = Site::new("");
     site.html(
         "/",
@@ -181,7 +181,7 @@ fn a_page_is_complete_when_nothing_is_missing() {
 }
 
 #[test]
-fn each_rule_that_leaves_something_out_is_named() {
+fn each_excluding_rule_is_named() {
     let site = Site::new(
         "[fetch-options]\nscripts = false\nonly-same-host-images = true\n\
          [dont-get]\nurls = [\"*://ads.example/*\"]\n\
@@ -243,7 +243,7 @@ fn redirects_and_aliases_are_followed() {
 }
 
 #[test]
-fn what_is_somebodys_is_nobody_elses() {
+fn personal_sub_resources_count_for_their_owner_only() {
     let mut site = Site::new("");
     site.html("/", "<link rel=icon href=/i.png>");
     let place = Place::of(&url(&at("/i.png"))).owned_by("user:ada");
@@ -259,7 +259,7 @@ fn what_is_somebodys_is_nobody_elses() {
 }
 
 #[test]
-fn coded_pages_are_read_and_damaged_ones_told() {
+fn coded_pages_are_read_and_damage_is_reported() {
     let site = Site::new("");
     let body = zstd::stream::encode_all(&b"<link rel=icon href=/i.png>"[..], 1).unwrap();
     let head = "200 OK\r\nContent-Type: text/html\r\nContent-Encoding: zstd";
@@ -273,12 +273,12 @@ fn coded_pages_are_read_and_damaged_ones_told() {
 }
 
 #[test]
-fn a_page_of_too_much_has_an_end() {
+fn the_sub_resources_of_a_huge_page_are_limited() {
     let site = Site::new("");
     let many: Vec<_> = (0..2_000).map(|n| format!("<img src=/{n}.png>")).collect();
     site.html("/many", &many.concat());
-    let told = site.parts("/many");
-    assert_eq!((told.list.len(), told.counts.absent), (MAX_TOLD, 2_000));
+    let listed = site.parts("/many");
+    assert_eq!((listed.list.len(), listed.counts.absent), (MAX_TOLD, 2_000));
     let all = Bounds::from_now();
     for (bounds, want) in [
         (Bounds { parts: 10, ..all }, "the page has more than 10 files"),

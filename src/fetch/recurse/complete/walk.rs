@@ -165,12 +165,12 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             if !self.may_go_on() {
                 return Ok(());
             }
-            self.consider(document, &wanted, &chosen)?;
+            self.examine_link(document, &wanted, &chosen)?;
         }
         Ok(())
     }
 
-    fn consider(
+    fn examine_link(
         &mut self,
         document: &VisitedDocument,
         wanted: &WantedClasses,

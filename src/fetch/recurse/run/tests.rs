@@ -25,7 +25,7 @@ fn page(run: &mut Run, text: &str, left: u16) -> Result<RunDecision, LeftOut> {
 }
 
 #[test]
-fn each_page_is_taken_once_unless_a_shorter_way_leads_to_it() {
+fn each_page_is_fetched_once_unless_a_shorter_path_leads_to_it() {
     let mut run = run(FetchSpec { depth: 3, ..FetchSpec::default() });
     assert_eq!(page(&mut run, "http://h.example/", 2), Ok(RunDecision::Nothing));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));
@@ -64,7 +64,7 @@ fn a_frame_has_the_links_of_its_page() {
 }
 
 #[test]
-fn limits_end_it() {
+fn limits_end_a_recursive_fetch() {
     let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
     let aim = FetchSpec { depth: 1, limits, ..FetchSpec::default() };
     let mut run = run(aim);
@@ -85,7 +85,7 @@ fn limits_end_it() {
 }
 
 #[test]
-fn where_the_first_page_has_moved_belongs_to_it() {
+fn the_redirect_target_of_the_start_page_is_in_scope() {
     let mut run = run(FetchSpec { depth: 1, ..FetchSpec::default() });
     assert_eq!(page(&mut run, "https://www.h.example/a", 0), Err(LeftOut::Scope));
     run.record_redirect(&url("http://elsewhere.example/"), &url("https://www.h.example/"));
@@ -96,7 +96,7 @@ fn where_the_first_page_has_moved_belongs_to_it() {
 }
 
 #[test]
-fn what_is_told_is_bounded() {
+fn the_report_is_limited() {
     let mut run = run(FetchSpec::default());
     for number in 0..2_000 {
         let url = url(&format!("http://h.example/{number}"));
@@ -119,7 +119,7 @@ fn what_is_told_is_bounded() {
 }
 
 #[test]
-fn what_a_site_wants_left_alone_is_counted_once_and_is_no_page() {
+fn disallowed_pages_are_counted_once() {
     let mut run = run(FetchSpec { depth: 9, ..FetchSpec::default() });
     let private = url("http://h.example/private/");
     for _ in 0..2 {

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_comes_back() {
+    fn a_run_round_trips() {
         let run = some_run();
         let text = run.to_text();
         let back = Run::parse(&text, &LocalHost::default()).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_changed_is_noticed() {
+    fn a_truncated_or_changed_run_is_refused() {
         let text = some_run().to_text();
         let parse = |text: &str| Run::parse(text, &LocalHost::default());
         for end in 0..text.len() {

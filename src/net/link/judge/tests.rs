@@ -68,7 +68,7 @@ fn run(has_url: bool, rows: &str) {
 }
 
 #[test]
-fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
+fn several_failed_hosts_and_a_failed_probe_set_offline() {
     run(
         false,
         "0 up:eth0    -> online (connected (eth0))
@@ -92,7 +92,7 @@ fn several_hosts_in_a_row_and_then_a_probe_make_it_offline() {
 }
 
 #[test]
-fn one_that_answers_clears_the_link_and_so_does_the_probe() {
+fn a_response_or_a_good_probe_clears_the_failures() {
     run(
         false,
         "0 deaf       -> online (the network seems to work)
@@ -138,7 +138,7 @@ fn kernel_report_must_last_before_it_counts() {
 }
 
 #[test]
-fn a_url_is_probed_now_and_then_and_twice_before_it_goes_offline() {
+fn a_url_is_probed_periodically_and_twice_before_offline() {
     run(
         true,
         "0 up:eth0    -> unknown probe
@@ -169,7 +169,7 @@ fn a_url_is_probed_now_and_then_and_twice_before_it_goes_offline() {
 }
 
 #[test]
-fn a_link_that_comes_and_goes_is_probed_ever_more_seldom() {
+fn an_unstable_link_is_probed_less_often() {
     run(
         true,
         "0 up:eth0    -> unknown probe
@@ -188,7 +188,7 @@ fn a_link_that_comes_and_goes_is_probed_ever_more_seldom() {
 }
 
 #[test]
-fn a_portal_is_told_and_left_when_somebody_has_logged_in() {
+fn a_portal_is_reported_until_the_login_succeeds() {
     run(
         true,
         "0 up:wlan0   -> unknown probe
@@ -203,7 +203,7 @@ fn a_portal_is_told_and_left_when_somebody_has_logged_in() {
 }
 
 #[test]
-fn a_new_way_is_probed_at_once() {
+fn a_new_route_is_probed_at_once() {
     run(
         true,
         "0 up:eth0    -> unknown probe
@@ -250,7 +250,7 @@ fn hosts_to_try_are_the_last_that_answered_and_those_that_failed() {
 }
 
 #[test]
-fn other_terms_are_followed_at_once() {
+fn changed_link_options_apply_at_once() {
     let now = Instant::now();
     let mut judge = LinkJudge::new(terms(false), now);
     judge.take(news("up:eth0").unwrap(), now);

@@ -32,7 +32,7 @@ pub(super) fn closed_port() -> u16 {
 }
 
 #[tokio::test]
-async fn offline_opens_nothing_and_counts() {
+async fn offline_no_connection_is_opened_and_refusals_are_counted() {
     let (_listener, port) = listening().await;
     let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let offline = dialer(Mode::Offline);
@@ -52,7 +52,7 @@ async fn a_closed_port_is_refused_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn names_wait_for_their_turn_and_addresses_need_none() {
+async fn lookups_of_names_are_limited_and_addresses_need_none() {
     let (_listener, port) = listening().await;
     let dialer = dialer(Mode::Online);
     let turns = u32::try_from(MAX_LOOKUPS).unwrap();

@@ -31,7 +31,7 @@ async fn only_the_mode_auto_permits_to_probe() {
 }
 
 #[tokio::test]
-async fn a_portal_is_reached_until_offline_is_chosen() {
+async fn a_portal_is_reachable_until_offline_is_chosen() {
     let (_listener, port) = listening().await;
     let origin = Origin::here(Scheme::Http, "127.0.0.1", port);
     let dialer = dialer(ModeSetting::Auto);

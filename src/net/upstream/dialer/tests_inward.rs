@@ -8,7 +8,7 @@ use crate::net::upstream::Via;
 /// Clients of other machines reach an inward address neither by number nor by name, unless `inside`
 /// allows the host. Clients of this machine may reach all addresses.
 #[tokio::test]
-async fn from_elsewhere_nothing_inward_is_dialled() {
+async fn remote_clients_cannot_dial_inward_addresses() {
     let (_listener, port) = listening().await;
     let config = |hosts: &str| {
         let text = format!("[allowed-connect-hosts]\ninside = [{hosts}]\n");
@@ -52,7 +52,7 @@ async fn from_elsewhere_nothing_inward_is_dialled() {
 /// A client of another machine would have the rights of this machine at a port of the daemon. So
 /// the configuration cannot allow these ports to such a client.
 #[tokio::test]
-async fn from_elsewhere_our_own_ports_are_never_dialled() {
+async fn remote_clients_cannot_dial_our_own_ports() {
     let (_listener, port) = listening().await;
     let hosts = "\"*.test\", \"localhost\", \"127.0.0.0/8\", \"0.0.0.0\"";
     let text = format!("[allowed-connect-hosts]\ninside = [{hosts}]\n");

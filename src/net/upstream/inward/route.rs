@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_of_a_route_tells_where_it_leads() {
+    fn the_type_of_a_route_shows_local_delivery() {
         for (message, kind, want) in [
             (RTM_NEWROUTE, RTN_LOCAL, true),
             (RTM_NEWROUTE, RTN_ANYCAST, true),
@@ -91,7 +91,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_kernel_knows_its_own_addresses() {
+    fn the_kernel_recognizes_local_addresses() {
         for (address, want) in [("127.0.0.1", true), ("127.99.99.99", true), ("192.0.2.1", false)] {
             assert_eq!(is_delivered_locally(address.parse().unwrap()).unwrap(), want, "{address}");
         }

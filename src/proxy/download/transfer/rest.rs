@@ -86,7 +86,7 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
     async fn pause(&mut self, failure: &Failure) -> Result<(), Failure> {
         let pause = resume::pause(self.ground.patience.pause, self.resuming.attempts);
         let now = clock::now();
-        let next = resume::after(now, pause);
+        let next = resume::time_after(now, pause);
         self.download.progress.delay(next, now, self.resuming.attempts, failure.chain());
         let mut mode = self.ground.mode.watch();
         let offline = async move {

@@ -68,7 +68,7 @@ fn done(url: &str, status: u16) -> Event {
 }
 
 #[tokio::test]
-async fn offline_everything_is_queued_and_that_is_the_end() {
+async fn offline_requests_are_queued_and_the_stream_ends() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Offline);
     let urls = ["http://h.example/b", "http://h.example/a", "HTTP://H.example/a#x"];
@@ -80,7 +80,7 @@ async fn offline_everything_is_queued_and_that_is_the_end() {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_done_at_once_and_its_redirect_is_followed() {
+async fn a_stored_url_is_done_at_once_and_its_redirect_followed() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Online);
     keep(&context, URL, "HTTP/1.1 302 Found\r\nLocation: /q\r\n\r\n");
@@ -95,7 +95,7 @@ async fn what_is_kept_is_done_at_once_and_its_redirect_is_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_it_ended_is_learned_from_the_spool_when_no_event_tells() {
+async fn without_an_event_the_result_is_read_from_the_spool() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Online);
     let key = place(URL).key();
@@ -179,7 +179,7 @@ async fn fetch_stream_ends_although_requests_were_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_budget_holds_back_is_told_and_not_waited_for() {
+async fn requests_held_by_the_budget_are_reported_without_waiting() {
     let root = tempfile::tempdir().unwrap();
     let context = daemon_of("[fetch-options]\nbudget-fetch = \"0 B\"\n", &root, Mode::Online);
     crate::fetch::begin(&context.fetch).await;
@@ -195,7 +195,7 @@ async fn overall_progress_is_reported_while_it_changes() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Online);
     let mut body = get_one(&context, URL);
-    let told = async {
+    let reading = async {
         let mut wholes = Vec::new();
         while let Some(events) = next(&mut body).await {
             wholes.extend(events.into_iter().filter_map(|event| match event {
@@ -212,7 +212,7 @@ async fn overall_progress_is_reported_while_it_changes() {
         keep(&context, URL, "HTTP/1.1 200 OK\r\n\r\n");
         context.storage.store.dequeue(key).await.unwrap();
     };
-    let (wholes, ()) = tokio::join!(told, fetched);
+    let (wholes, ()) = tokio::join!(reading, fetched);
     assert_eq!(wholes.first(), Some(&(0, 1, 0)), "{wholes:?}");
 }
 

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_default_comes_back_as_it_was() {
+    fn every_default_round_trips() {
         for section in SECTIONS {
             for option in section.options {
                 let control = OptionControl::of(option);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_escaped() {
+    fn invisible_characters_are_escaped() {
         for (value, want) in [
             ("'a'", "'a'"),
             ("\"a\u{202e}\\\"b\"", "\"a\\U0000202E\\\"b\""),

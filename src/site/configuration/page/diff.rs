@@ -88,14 +88,15 @@ mod tests {
             "more" => '…',
             _ => ' ',
         };
-        let told = diff(old, new).into_iter();
-        told.map(|line| format!("{}{}{}", of_kind(line.kind), line.number, line.text))
+        let lines = diff(old, new).into_iter();
+        lines
+            .map(|line| format!("{}{}{}", of_kind(line.kind), line.number, line.text))
             .collect::<Vec<_>>()
             .join("|")
     }
 
     #[test]
-    fn what_differs_is_told_with_its_numbers() {
+    fn differing_lines_are_shown_with_their_numbers() {
         for (old, new, want) in [
             ("a\n", "a\n", ""),
             ("", "a\nb\n", "+1a|+2b"),

@@ -178,7 +178,7 @@ mod tests {
     use super::{SpecificationParts, parts};
 
     #[test]
-    fn a_specification_is_made_of_its_parts() {
+    fn a_specification_is_built_from_its_fields() {
         for (protocol, host, port, path, arguments, want) in [
             ("", "", "", "", "", "*://*/*"),
             ("http", "a.test", ":", "/x/*", "?", "http://a.test:/x/*?"),
@@ -190,17 +190,17 @@ mod tests {
     }
 
     #[test]
-    fn a_url_gives_the_choices() {
+    fn a_url_offers_the_matching_specifications() {
         let url = "https://www.news.example.org:8443/a/b/page.html?x=1";
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
-        let told: Vec<_> = parts(Some(&url))
+        let got: Vec<_> = parts(Some(&url))
             .iter()
             .map(|part| {
                 part.choices.iter().map(|choice| choice.value.clone()).collect::<Vec<_>>().join(" ")
             })
             .collect();
         assert_eq!(
-            told,
+            got,
             [
                 "* https",
                 "* www.news.example.org *.news.example.org *.example.org",

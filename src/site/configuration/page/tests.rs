@@ -62,7 +62,7 @@ fn every_option_has_a_page_with_its_control() {
 }
 
 #[test]
-fn a_choice_shows_what_is_set_and_a_text_has_no_quotes() {
+fn an_input_field_shows_the_set_value() {
     let body = |section, key, value| render(&plain(item(section, key), &setting(value))).body;
     let level = body("options", "log-level", "'warn'");
     assert!(level.contains(r#"<option value="warn" selected="selected">warn</option>"#), "{level}");
@@ -76,7 +76,7 @@ fn a_choice_shows_what_is_set_and_a_text_has_no_quotes() {
 }
 
 #[test]
-fn what_was_refused_is_in_its_form_again() {
+fn a_refused_value_is_shown_again_in_its_form() {
     let refused = RejectedInput {
         act: OptionAction::Set,
         value: "thirty".to_owned(),
@@ -167,7 +167,7 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
 }
 
 #[test]
-fn the_index_tells_what_is_set_and_hostile_names_are_text() {
+fn the_index_lists_set_options_and_escapes_names() {
     let faults = Config::parse("[options]\nx = 1\n", Path::new("w.conf")).unwrap_err();
     let changed = changes("", "[options]\nlog-level = 'warn'\n[startup]\nmax-connections = 1\n");
     for hostile in &hostile() {
@@ -275,7 +275,7 @@ fn a_change_and_a_conflict_show_both_texts() {
 }
 
 #[test]
-fn a_url_is_told_with_its_places() {
+fn the_options_of_a_url_are_shown_with_their_location() {
     let text = "[dont-get]\nurls = [\n  \"*://ads.example/*\",\n]\n[startup]\npassword = \"\"\n";
     let config = Config::parse(text, Path::new("w.conf")).unwrap();
     let url = CanonicalUrl::parse("http://ads.example/b?x=1", &LocalHost::default()).unwrap();
@@ -304,7 +304,7 @@ fn a_url_is_told_with_its_places() {
 }
 
 #[test]
-fn a_specification_is_put_together_from_a_url() {
+fn a_specification_is_built_from_a_url() {
     let url = "https://www.example.org:8443/a/\"%3Cb%3E.html?<script>";
     let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
     for hostile in &hostile() {

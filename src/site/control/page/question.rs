@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_goes_and_hostile_names_are_text() {
+    fn a_confirmation_names_its_target_and_escapes_it() {
         for hostile in &hostile() {
             let (url, key) = (hostile.as_str(), as_key(hostile));
             for (doomed, to) in [

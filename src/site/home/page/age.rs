@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_told_roughly() {
+    fn ages_are_shown_approximately() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let now = 1_800_000_000;
         for (ago, want) in [

@@ -108,13 +108,13 @@ mod tests {
             (5, 5, 0, "M0 0H0V10H0Z", "M0 0H0V10H0Z", false),
         ] {
             let view = DiskUseView::of(DiskUse { kept, free, total, ..DiskUse::default() });
-            let told = (&*view.kept_path, &*view.other_path, view.is_short);
-            assert_eq!(told, (kept_path, other_path, is_short), "{kept} {free} {total}");
+            let got = (&*view.kept_path, &*view.other_path, view.is_short);
+            assert_eq!(got, (kept_path, other_path, is_short), "{kept} {free} {total}");
         }
     }
 
     #[test]
-    fn a_line_stands_where_what_is_kept_may_reach() {
+    fn the_chart_marks_the_size_limit() {
         let of = |most, total| {
             let view = DiskUseView::of(DiskUse { total, most, ..DiskUse::default() });
             (view.most_path, view.most)
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_nearly_full_below_what_is_to_be_free() {
+    fn the_disk_is_short_of_space_below_the_minimum() {
         let of = |free, total, least| {
             DiskUseView::of(DiskUse { free, total, least, ..DiskUse::default() })
         };

@@ -57,7 +57,7 @@ fn body(home: &HomePage) -> String {
 }
 
 #[test]
-fn each_mode_has_its_switch_and_shows_what_waits() {
+fn each_mode_has_its_button_and_shows_the_queue() {
     for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
         let body = body(&home(mode));
         let label = if mode == Mode::Autodial { "saved first" } else { mode.as_str() };
@@ -84,7 +84,7 @@ fn each_mode_has_its_switch_and_shows_what_waits() {
 }
 
 #[test]
-fn the_link_is_told_of_and_where_to_log_in() {
+fn the_link_state_and_the_portal_login_are_shown() {
     let mut home = home(Mode::Offline);
     home.status.chosen = ModeSetting::Auto;
     for portal in hostile() {
@@ -103,14 +103,14 @@ fn the_link_is_told_of_and_where_to_log_in() {
 }
 
 #[test]
-fn a_link_that_does_not_decide_is_told_of_too() {
+fn the_link_state_is_shown_in_every_mode() {
     let body = body(&home(Mode::Online));
     assert!(body.contains("Network: <bdi>connected</bdi>"), "{body}");
     assert!(!body.contains("Switched automatically") && !body.contains("Log in at"), "{body}");
 }
 
 #[test]
-fn what_needs_somebody_is_told_with_where_to_mend_it() {
+fn problems_are_shown_with_a_link_to_their_remedy() {
     let mut home = home(Mode::Online);
     home.status.queue = QueueCounts::default();
     assert!(!body(&home).contains("Needs attention"));
@@ -144,7 +144,7 @@ fn recent(url: &str, title: Option<&str>) -> RecentPage {
 }
 
 #[test]
-fn what_was_kept_last_is_told_with_its_icon_and_age() {
+fn recently_stored_pages_are_shown_with_icon_and_age() {
     let mut home = home(Mode::Online);
     home.help = false;
     home.last = Some(LastFetch { at: time(), done: 3, failed: 1 });
@@ -227,7 +227,7 @@ fn downloads_are_shown_with_their_progress() {
 }
 
 #[test]
-fn many_and_hostile_downloads_stay_bounded_text() {
+fn many_hostile_downloads_are_limited_and_escaped() {
     let mut home = home(Mode::Online);
     for url in hostile().iter().cycle().take(1_000) {
         let error = url.clone();

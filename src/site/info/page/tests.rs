@@ -10,7 +10,7 @@ use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, HitReason};
 use wwwoffle_api::{CompressedFile, Connection};
 
-fn told(text: &str) -> Text {
+fn text_of(text: &str) -> Text {
     tr("{fact}").with("fact", shown::text(text))
 }
 
@@ -52,7 +52,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
 
 /// Returns the given number of sub-resources in each state, in the order of the states.
 fn parts(many: [usize; 5], text: &str) -> PageParts<Text> {
-    let mut parts = PageParts { cut: Some(told(text)), ..PageParts::default() };
+    let mut parts = PageParts { cut: Some(text_of(text)), ..PageParts::default() };
     let states = [
         PartState::Absent,
         PartState::Failed,
@@ -68,7 +68,7 @@ fn parts(many: [usize; 5], text: &str) -> PageParts<Text> {
                 class: "image".to_owned(),
                 from: Some(text.to_owned()),
                 state,
-                reason: Some(told(text)),
+                reason: Some(text_of(text)),
             });
         }
     }
@@ -77,13 +77,13 @@ fn parts(many: [usize; 5], text: &str) -> PageParts<Text> {
 }
 
 #[test]
-fn what_is_missing_comes_first_with_a_way_to_have_it() {
+fn missing_sub_resources_are_first_and_have_a_button() {
     let url = "https://a.example/p";
-    let told = body(&info(url, true));
+    let page_body = body(&info(url, true));
     let places: Vec<_> =
         ["Not saved (1)", "Failed (18)", "On the queue (2)", "Left out (1)", "Saved (4)"]
             .iter()
-            .map(|title| told.find(title).unwrap_or_else(|| panic!("{title} in {told}")))
+            .map(|title| page_body.find(title).unwrap_or_else(|| panic!("{title} in {page_body}")))
             .collect();
     assert!(places.is_sorted(), "{places:?}");
     for want in [
@@ -93,7 +93,7 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
         "action=\"http://localhost:8080/refresh-request/\"",
         "name=\"token\" value=\"f00\"",
     ] {
-        assert!(told.contains(want), "{want} in {told}");
+        assert!(page_body.contains(want), "{want} in {page_body}");
     }
     for (many, is_button, want) in [
         ([0, 0, 2, 0, 1], false, "2 files are missing"),
@@ -101,9 +101,9 @@ fn what_is_missing_comes_first_with_a_way_to_have_it() {
         ([0, 1, 0, 0, 0], true, "1 file is missing"),
     ] {
         let parts = Some(PageParts { cut: None, ..parts(many, url) });
-        let told = body(&Info { parts, ..info(url, true) });
-        assert!(told.contains(want), "{want} in {told}");
-        assert_eq!(told.contains("Fetch missing files"), is_button, "{many:?}");
+        let page_body = body(&Info { parts, ..info(url, true) });
+        assert!(page_body.contains(want), "{want} in {page_body}");
+        assert_eq!(page_body.contains("Fetch missing files"), is_button, "{many:?}");
     }
     assert!(!body(&Info { parts: None, ..info(url, true) }).contains("<h2>Parts"));
 }
@@ -129,15 +129,15 @@ fn more(text: &str) -> InfoExtras {
 }
 
 #[test]
-fn a_request_is_told_as_it_came_and_as_it_goes_on() {
+fn a_request_is_shown_as_received_and_as_sent() {
     for text in hostile() {
         let field = |name: &str, value: Option<&str>| Field {
             name: name.to_owned(),
             value: value.map(str::to_owned),
         };
         let head = || (text.clone(), vec![field(&text, Some(&text)), field("cookie", None)]);
-        let told = RequestComparison { url: text.clone(), came: head(), goes: head() };
-        let page = request_page(&shell(), &told);
+        let comparison = RequestComparison { url: text.clone(), came: head(), goes: head() };
+        let page = request_page(&shell(), &comparison);
         assert_harmless(&page);
         assert!(page.body.contains("<dt>cookie</dt><dd class=\"soft\">not shown</dd>"));
     }
@@ -150,7 +150,7 @@ fn body(info: &Info<Text>) -> String {
 }
 
 #[test]
-fn it_tells_what_is_kept_and_how_it_came() {
+fn the_page_shows_the_entry_and_its_connection() {
     let text = body(&info("https://a.example/p", true));
     for want in [
         "<dt>Status</dt><dd>200</dd>",
@@ -176,13 +176,13 @@ fn it_tells_what_is_kept_and_how_it_came() {
 }
 
 #[test]
-fn each_button_tells_of_what_it_is_and_there_is_none_for_what_the_url_does_not_name() {
+fn each_button_names_its_entry_and_is_absent_for_others() {
     let url = "http://a.example/p?x=1&y";
     let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let of = |owner: Option<&str>, key: String| {
-        let told = info(url, false);
-        let kept = told.kept.map(|kept| KeptInfo { owner: owner.map(str::to_owned), ..kept });
-        body(&Info { key, kept, ..told })
+        let plain = info(url, false);
+        let kept = plain.kept.map(|kept| KeptInfo { owner: owner.map(str::to_owned), ..kept });
+        body(&Info { key, kept, ..plain })
     };
     let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];
     for (owner, key) in ours {
@@ -211,7 +211,7 @@ fn hostile_values_are_text() {
 }
 
 #[test]
-fn its_address_holds_any_url_and_no_password() {
+fn the_page_address_has_the_url_without_its_password() {
     assert_eq!(
         crate::page::links::info("https://me:pw@a.example/p?x=1&y=%20#"),
         "/info/?https://a.example/p%3Fx%3D1%26y%3D%2520%23"

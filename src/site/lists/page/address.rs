@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_keeps_how_it_is_ordered() {
+    fn a_list_keeps_its_order() {
         let shown = ListAddress {
             path: "https/www.example.org:8443".into(),
             sort: Some(Sort::Size),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn one_goes_on_and_back_page_by_page() {
+    fn a_list_is_paged_forward_and_back() {
         let begin =
             ListAddress { path: "all".into(), sort: Some(Sort::Name), ..ListAddress::default() };
         assert_eq!(begin.previous(), None);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_beginning_of_a_page_is_left_out() {
+    fn invalid_page_positions_are_ignored() {
         let good = cursor(1);
         let text = format!("x_{good}__../_{good}\r\n_{}", "a".repeat(10_000));
         assert_eq!(Trail::parse(&text).known, [good]);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_told_in_place_of_what_was_done_before() {
+    fn a_new_result_replaces_the_previous_one() {
         for (address, want) in [
             ("/index/", "/index/?removed=1-a"),
             ("/index/all?sort=name", "/index/all?sort=name&removed=1-a"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_about_a_url_tells_what_was_done_and_takes_nothing_of_the_url_for_it() {
+    fn a_result_in_the_address_is_separated_from_the_url() {
         for (arguments, want) in [
             ("removed=1-a&url=http://a/", (Some("removed=1-a"), "http://a/")),
             ("back-again=1.0&url=http://a/?x&url=y", (Some("back-again=1.0"), "http://a/?x&url=y")),

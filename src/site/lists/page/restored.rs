@@ -48,7 +48,7 @@ mod tests {
     use super::RestoredCounts;
 
     #[test]
-    fn it_is_read_as_it_was_told() {
+    fn restored_counts_round_trip() {
         let back = RestoredCounts { entries: 1, overtaken: 0, there: 23, left: u64::MAX };
         assert_eq!(RestoredCounts::parse(&back.to_string()), Some(back));
         assert!(!back.is_nothing() && RestoredCounts::parse("0.0.0.0").unwrap().is_nothing());

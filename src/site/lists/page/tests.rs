@@ -46,7 +46,7 @@ fn found(listed: ListItems, next: Option<&str>) -> ListResult {
 }
 
 #[test]
-fn nothing_in_a_list_becomes_markup() {
+fn every_text_in_a_list_is_escaped() {
     for text in hostile() {
         let path = format!("https/{}", as_key(&text));
         // Typed text is part of the address, and a host has neither user nor password. So both are
@@ -80,7 +80,7 @@ fn nothing_in_a_list_becomes_markup() {
 }
 
 #[test]
-fn the_longest_page_takes_few_steps_of_the_templates_engine() {
+fn the_longest_page_stays_within_the_template_steps() {
     let canonical = CanonicalUrl::parse("http://a.example/", &LocalHost::default()).unwrap();
     let key = Place::of(&canonical).key().to_string();
     // A row with every possible field, and each row on another day.
@@ -104,7 +104,7 @@ fn the_longest_page_takes_few_steps_of_the_templates_engine() {
 }
 
 #[test]
-fn a_usual_page_is_small() {
+fn a_typical_page_is_small() {
     let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
     usual.title = Some("A title as pages have them, of some length".to_owned());
     usual.content.content_type = "text/html".to_owned();
@@ -115,7 +115,7 @@ fn a_usual_page_is_small() {
 }
 
 #[test]
-fn what_was_deleted_can_be_had_back() {
+fn deletions_can_be_undone() {
     let body_with = |result| {
         let outcome = found(ListItems::Entries(Vec::new()), None);
         let shown =
@@ -163,7 +163,7 @@ fn what_was_deleted_can_be_had_back() {
 }
 
 #[test]
-fn days_are_told_where_they_begin() {
+fn days_are_shown_at_their_first_row() {
     let at =
         |text: &str| IndexItem { times: stored_at(text.parse().unwrap()), ..item("http://a/") };
     let items = ["2026-11-20T12:00:00Z", "2026-11-20T11:00:00Z", "2026-11-19T12:00:00Z"].map(at);
@@ -195,14 +195,14 @@ fn each_list_has_a_name() {
 }
 
 #[test]
-fn a_form_has_room_for_all_that_can_be_chosen() {
+fn a_form_has_space_for_every_selectable_row() {
     let url = url_encode_form_args("=".repeat(LONGEST_CHOSEN).as_bytes());
     let others = 32 * 1024;
     assert!(ROWS * ("url=&".len() + url.len()) + others <= LONGEST_FORM);
 }
 
 #[test]
-fn what_can_be_chosen_is_what_its_url_names() {
+fn only_entries_named_by_their_url_can_be_selected() {
     let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
     let key = |owner: &str| Place::of(&url).owned_by(owner).key().to_string();
     for (owner, key, want) in [
@@ -218,7 +218,7 @@ fn what_can_be_chosen_is_what_its_url_names() {
 }
 
 #[test]
-fn a_page_has_as_many_rows_as_there_is_room_for() {
+fn the_number_of_rows_depends_on_their_size() {
     // A position in a list by name, with a long trail of previous pages.
     let cursor = |number: u32| {
         let (host, path) = (hex::encode("w".repeat(60)), hex::encode("p".repeat(120)));

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_how_much_goes_and_whether_it_comes_back() {
+    fn the_confirmation_shows_the_amount_and_whether_undo_is_possible() {
         let list = ListAddress {
             path: "http/a.example".into(),
             filter: ListFilter {

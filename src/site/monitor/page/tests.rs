@@ -15,7 +15,7 @@ fn item(url: &str) -> MonitorItem {
 }
 
 #[test]
-fn it_lists_when_and_what_can_be_done() {
+fn the_list_shows_times_and_actions() {
     let items = [item("http://a.example/p?x=1&y")];
     let unchanged = page(&shell(), &items, &[false]);
     assert_harmless(&unchanged);
@@ -46,7 +46,7 @@ fn it_lists_when_and_what_can_be_done() {
 }
 
 #[test]
-fn the_list_has_as_many_rows_as_there_is_room_for() {
+fn the_number_of_listed_pages_depends_on_their_size() {
     let shell = Shell { token: "f".repeat(64), ..shell() };
     for (part, length, at_least) in
         [("a/b", 40, 45), ("a/b=c&", 900, 10), ("&", 8_100, 1), ("=", 8_100, 1), ("%3f", 8_100, 1)]
@@ -63,7 +63,7 @@ fn the_list_has_as_many_rows_as_there_is_room_for() {
 }
 
 #[test]
-fn the_form_begins_with_what_is_said_already() {
+fn the_form_starts_with_the_current_schedule() {
     let form = |schedule: Option<&str>| {
         let schedule = schedule.map(|text| text.parse().unwrap());
         let given = MonitorForm {
@@ -95,7 +95,7 @@ fn the_form_begins_with_what_is_said_already() {
 }
 
 #[test]
-fn the_form_says_how_far_links_are_followed() {
+fn the_form_shows_the_link_depth() {
     for (aim, depth, method) in [
         (None, 0, "host"),
         (Some(FetchSpec { depth: 3, scope: Scope::Site, ..FetchSpec::default() }), 3, "site"),
@@ -124,7 +124,7 @@ fn the_form_says_how_far_links_are_followed() {
 }
 
 #[test]
-fn a_form_that_cannot_be_done_shows_what_was_typed() {
+fn an_invalid_form_keeps_the_typed_values() {
     let body = b"url=x%22y&dofw6=Y&mofy2=Y&dofm=30-31&hofd=24&cron=&versions=ten&depth=-1";
     let form = SubmittedForm::parse(Some("application/x-www-form-urlencoded"), body).unwrap();
     let fields = ["url", "dofm", "hofd", "cron", "versions", "depth", "method"];
@@ -142,8 +142,8 @@ fn a_form_that_cannot_be_done_shows_what_was_typed() {
         assert!(page.body.contains(want), "{want} in {}", page.body);
     }
     for field in fields {
-        let told = format!("aria-describedby=\"{field}-fault\"");
-        assert_eq!(page.body.matches(&told).count(), 1, "{field}");
+        let attribute = format!("aria-describedby=\"{field}-fault\"");
+        assert_eq!(page.body.matches(&attribute).count(), 1, "{field}");
         assert!(page.body.contains(&format!("id=\"{field}-fault\">none")), "{field}");
     }
     for text in &hostile() {
@@ -170,7 +170,7 @@ fn a_change_is_shown_line_by_line() {
     };
     for hostile in hostile().iter().map(String::as_str).chain(["old"]) {
         let diff = Diff::of(&text(hostile), &text("new words"));
-        let told = VersionDiff {
+        let difference = VersionDiff {
             url: hostile.to_owned(),
             versions: vec![time(), jiff::Timestamp::UNIX_EPOCH],
             from: jiff::Timestamp::UNIX_EPOCH,
@@ -181,7 +181,7 @@ fn a_change_is_shown_line_by_line() {
             diff: diff.plain(),
             is_cut: true,
         };
-        let page = super::diff(&shell(), &told, &diff);
+        let page = super::diff(&shell(), &difference, &diff);
         assert_harmless(&page);
         assert!(page.body.contains("<bdi>new words</bdi>"), "{}", page.body);
     }

@@ -17,7 +17,7 @@ const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 
 /// Returns the arguments that follow the key in the address of the page, so that the page links
 /// back to `back`, an address of the queue.
-pub(super) fn rest(back: &str) -> String {
+pub(super) fn back_arguments(back: &str) -> String {
     let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
     arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
 }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_what_is_said_already() {
+    fn the_edit_form_shows_the_current_settings() {
         let aim = FetchSpec {
             depth: 9,
             parts: [(PartClass::Images, true)].into(),
@@ -164,11 +164,11 @@ mod tests {
     }
 
     #[test]
-    fn its_address_says_where_it_was_left() {
+    fn the_edit_address_leads_back_to_the_list() {
         for (back, want) in
             [("/queue/", ""), ("/queue/?state=failed&page=2", "&state=failed&page=2")]
         {
-            assert_eq!(rest(back), want);
+            assert_eq!(back_arguments(back), want);
         }
     }
 }

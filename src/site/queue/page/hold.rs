@@ -59,7 +59,7 @@ mod tests {
     use crate::fetch::failure_reason;
 
     #[test]
-    fn the_page_and_the_queue_give_the_same_reason_for_a_question() {
+    fn the_page_and_the_queue_show_the_same_reason() {
         for bytes in [None, Some(4_000_000)] {
             let time = |time: Timestamp| time.to_string();
             let sentence = sentence(Hold::Asks { bytes }, time).to_string();

@@ -56,7 +56,7 @@ fn arguments_are_read_back_from_the_address() {
 }
 
 #[test]
-fn shows_why_and_when_and_what_can_be_done() {
+fn the_queue_shows_reasons_times_and_actions() {
     let failed = QueueItem {
         key: "f1".into(),
         attempts: FetchAttempts {
@@ -146,7 +146,7 @@ fn hostile_values_are_text() {
 }
 
 #[test]
-fn a_long_queue_is_pages_of_bounded_size_and_each_has_its_place() {
+fn a_long_queue_has_pages_of_limited_size() {
     // The URLs are so long that links to all of them would make the page too large.
     let url = |n: usize| format!("http://host{n}.example/{}?{n}", "path/to/a/page&".repeat(100));
     let item = |n: usize| QueueItem {

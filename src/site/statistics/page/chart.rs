@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_stand_within_the_picture_and_what_is_there_is_seen() {
+    fn bars_fit_into_the_chart_and_are_visible() {
         assert_eq!((height(0, 10), height(1, 1 << 40), height(10, 10)), (0, 1, GROUND - TOP));
         assert_eq!(height(u64::MAX, u64::MAX), GROUND - TOP);
         let days: Vec<Date> = (1..=30).map(|day| jiff::civil::date(2026, 11, day)).collect();
