@@ -37,8 +37,8 @@ use crate::page::{LocalOrigin, Templates};
 use crate::proxy::access::Access;
 use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
 use crate::server::context::ServerContext;
-use crate::server::places::RequestSlots;
 use crate::server::repeat::ReplayCache;
+use crate::server::slots::RequestSlots;
 use crate::site::context::{PageLimits, SiteContext};
 use crate::storage::context::StorageContext;
 use crate::storage::lists::describe::Pages;
@@ -159,7 +159,7 @@ impl Daemon {
             storage: Arc::clone(&storage),
             proxy: Arc::clone(&proxy),
             site,
-            places: RequestSlots::new(base.config().startup.max_connections.get()),
+            slots: RequestSlots::new(base.config().startup.max_connections.get()),
             replays: ReplayCache::new(storage.store.hot_capacity() / REPEATED),
         });
         let daemon = Arc::new(Self { base, net, storage, proxy, fetch, server });

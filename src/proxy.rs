@@ -23,6 +23,7 @@ pub mod audience;
 pub mod body;
 pub(crate) mod censor;
 pub mod choose;
+pub mod client_connection;
 pub mod conditional;
 pub mod context;
 pub mod decide;
@@ -70,7 +71,6 @@ pub mod tickets;
 mod tunnel;
 pub mod unsafe_methods;
 pub(crate) mod verdict;
-pub mod visitor;
 mod websocket;
 
 use std::sync::Arc;
@@ -84,6 +84,7 @@ use self::act::execute_decision;
 use self::ask::ProxyRequest;
 use self::audience::Audience;
 use self::body::Body;
+use self::client_connection::{ClientConnection, PageClient, ProxyServer};
 use self::finish::{ConnectionFinish, RequestRecord, ResponseFinish};
 use self::interims::Interims;
 use self::max_forwards::options_response;
@@ -92,7 +93,6 @@ use self::presence::Presence;
 use self::receive::{ReceivedRequest, receive};
 use self::site::Door;
 use self::target::{BadTarget, Target};
-use self::visitor::{PageVisit, ProxyServer, Visitor};
 use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -113,7 +113,7 @@ pub struct Client {
     /// Whether the client has closed its half of the connection.
     pub presence: Presence,
     /// The connection of the client.
-    pub visitor: Visitor,
+    pub connection: ClientConnection,
     /// The server that the client is connected to.
     pub server: Arc<dyn ProxyServer>,
 }
@@ -133,7 +133,7 @@ impl Client {
     /// Whether the connection is intercepted. On such a connection, the browser must not be told to
     /// bypass the proxy over QUIC or through another host (RFC 7838).
     fn is_inside(&self) -> bool {
-        matches!(self.visitor.door, Door::Site(_))
+        matches!(self.connection.door, Door::Site(_))
     }
 }
 
@@ -165,10 +165,10 @@ async fn dispatch(
     let audience = Audience::of(&parts.method, &parts.headers);
     // Removed from the request, so that it is never stored, queued, logged or forwarded.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
-    if !admit::may_still_serve(&context, &client.visitor) {
+    if !admit::may_still_serve(&context, &client.connection) {
         return admit::end(&context, &reader, audience);
     }
-    let target = match target::read(&parts, &context.base.local, &client.visitor.door) {
+    let target = match target::read(&parts, &context.base.local, &client.connection.door) {
         Ok(target) => target,
         Err(error) => return bad_target(&context, &reader, audience, &error),
     };
@@ -179,13 +179,13 @@ async fn dispatch(
                 return Box::pin(gateway::answer(&context, client, mode, own, request)).await;
             }
             let request = Request::from_parts(parts, incoming);
-            let visit = PageVisit { peer: client.visitor.peer, login };
-            client.server.own_page(mode, url, visit, request).await
+            let page_client = PageClient { peer: client.connection.peer, login };
+            client.server.own_page(mode, url, page_client, request).await
         }
         Target::Everything => options_response(),
         Target::Tunnel(_) | Target::Resource(_)
             if let Err(denied) =
-                admit::as_user(&context, &mut client.visitor, login.as_ref(), None).await =>
+                admit::as_user(&context, &mut client.connection, login.as_ref(), None).await =>
         {
             admit::refuse(&context, mode, &parts, denied)
         }
@@ -218,11 +218,11 @@ async fn answer_resource(
     received: ReceivedRequest,
 ) -> Response<Body> {
     let ReceivedRequest { mode, resource, parts, form, rest } = received;
-    let owner = client.visitor.owner();
+    let owner = client.connection.owner();
     let mut request = ProxyRequest::new(context, owner, resource, parts, form, mode, clock::now());
     let record = RequestRecord::of(context, &request);
     let mut response = 'response: {
-        if let Some(response) = stand_in::response(context, &client.visitor, &request) {
+        if let Some(response) = stand_in::response(context, &client.connection, &request) {
             break 'response response;
         }
         let plan = match plan_request(context, &mut request).await {

@@ -61,7 +61,7 @@ use crate::base::mode::Mode;
 use crate::page::guard::GuardRefusal;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
-use crate::proxy::visitor::PageVisit;
+use crate::proxy::client_connection::PageClient;
 use crate::site::context::SiteContext;
 
 /// Responds to a request for one of our own pages, or a call of the API, at the local URL `url`.
@@ -72,10 +72,10 @@ pub async fn over_tcp(
     context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
-    visit: PageVisit,
+    page_client: PageClient,
     request: Request<Incoming>,
 ) -> Response<Body> {
-    let mut response = respond(context, mode, url, visit, request).await;
+    let mut response = respond(context, mode, url, page_client, request).await;
     isolation::isolate(response.headers_mut(), url.path());
     response
 }
@@ -84,14 +84,14 @@ async fn respond(
     context: Arc<SiteContext>,
     mode: Mode,
     url: &CanonicalUrl,
-    visit: PageVisit,
+    page_client: PageClient,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
-    let mut caller = Caller::over_tcp(context, mode, url, &visit, &request);
+    let mut caller = Caller::over_tcp(context, mode, url, &page_client, &request);
     // A request under a foreign name, or caused by another site, is refused without asking for a
     // password.
     if caller.check_origin().is_ok()
-        && let Err(denied) = entry::admit(&mut caller, url.path(), &visit, &mut request).await
+        && let Err(denied) = entry::admit(&mut caller, url.path(), &page_client, &mut request).await
     {
         return if api::has(url.path()) {
             api::denied(&caller, denied)

@@ -1,11 +1,11 @@
 //! Asynchronous access to spool and index, and their upkeep.
 
 pub mod body;
+pub(crate) mod body_pieces;
 mod buffers;
 pub mod context;
 pub mod decoded;
 pub mod edit;
-pub(crate) mod kept_pieces;
 pub mod lists;
 pub mod lookup;
 pub mod purge;

@@ -69,7 +69,7 @@ pub struct Info<Words = String> {
     /// The key of the URL in the spool, 64 hex digits.
     pub key: String,
     /// The stored copy, if any.
-    pub kept: Option<KeptInfo>,
+    pub kept: Option<StoredInfo>,
     /// Whether the URL is protected from purging.
     #[serde(default)]
     pub pinned: bool,
@@ -106,7 +106,7 @@ pub struct BodyOnDisk {
 
 /// The stored copy of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeptInfo {
+pub struct StoredInfo {
     /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,

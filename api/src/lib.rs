@@ -35,7 +35,9 @@ pub use index::{
     IndexContent, IndexItem, IndexMarks, IndexPage, ListItems, ReindexEvent, ReindexRequest,
     SearchHit, SearchPage, SessionItem, ShownSnippet,
 };
-pub use info::{BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, KeptInfo};
+pub use info::{
+    BodyOnDisk, Certificate, Chain, CompressedFile, Connection, Field, Info, StoredInfo,
+};
 use jiff::Timestamp;
 pub use kept::{
     CompressEvent, CompressedUrls, EntriesToCompress, EntriesToMove, MovedUrl, MovedUrls, NotMoved,

@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use wwwoffle::base::basic::Login;
 use wwwoffle::proxy::conditional::{self, Conditions};
 use wwwoffle::proxy::intent::intent;
-use wwwoffle::proxy::rules::Asker;
+use wwwoffle::proxy::rules::FilterContext;
 use wwwoffle::proxy::site::{Door, HttpsSite};
 use wwwoffle::proxy::target::{self, Resource, Target};
 use wwwoffle_http::caching::coding::{AcceptedCodings, CodingTerms};
@@ -392,7 +392,7 @@ fn everything(mut input: Input<'_>) {
     let (request, answer) = (input.fields(), input.fields());
     let local = LocalHost::default();
     let _ = intent(&Method::GET, &request);
-    let _ = Asker::of(&request, &local);
+    let _ = FilterContext::of(&request, &local);
     let _ = has_member(&request, &CONNECTION, "close");
     if let Ok(url) = wwwoffle_url::CanonicalUrl::parse("http://h.example/a", &local) {
         for url in

@@ -15,7 +15,8 @@ use crate::base::text::Text;
 use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
 use wwwoffle_api::{
-    Certificate, CompressedFile, Connection, Field, Info, KeptInfo, PageParts, PartItem, PartState,
+    Certificate, CompressedFile, Connection, Field, Info, PageParts, PartItem, PartState,
+    StoredInfo,
 };
 
 /// Prints the details of `url`; with `json`, in the form of `GET /api/info`.
@@ -59,7 +60,11 @@ fn print_info(info: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure>
     }
 }
 
-fn print_kept(info: &Info<Text>, kept: &KeptInfo, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_kept(
+    info: &Info<Text>,
+    kept: &StoredInfo,
+    out: &mut dyn Write,
+) -> Result<(), VerbFailure> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;

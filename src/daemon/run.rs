@@ -330,13 +330,13 @@ fn listen(
     files: OpenFiles,
 ) -> Result<(), StartFailure> {
     let most = daemon.base.config().startup.max_connections.get().min(files.clients());
-    let places = Arc::new(Semaphore::new(most));
+    let slots = Arc::new(Semaphore::new(most));
     for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
         let listener = listener::listen(socket).map_err(|e| listen_failure(*address, &e))?;
         daemon.base.tasks.spawn(listener::accept(
             Arc::clone(&daemon.server),
             listener,
-            Arc::clone(&places),
+            Arc::clone(&slots),
         ));
     }
     Ok(())

@@ -30,7 +30,7 @@ use crate::proxy::download::{
     Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, Joined, LeavingRules, run,
 };
 use crate::proxy::keep::StorageRules;
-use crate::proxy::rules::{Asker, Ruling, StoragePolicy, determine_ruling, parent};
+use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, verdict};
 use crate::storage::store::StoredCopy;
@@ -273,17 +273,17 @@ async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<Fet
         return failed("it is the response to a form; only sending the form again gets a new one");
     }
     // A request with lost secrets fails later, with its own reason.
-    let asker = recorded(outgoing).map_or_else(
-        |_| Asker::default(),
+    let filter_context = recorded(outgoing).map_or_else(
+        |_| FilterContext::default(),
         |request| {
-            Asker::of_recorded(
+            FilterContext::of_recorded(
                 &request.headers,
                 outgoing.summary.page.as_deref(),
                 &context.base.local,
             )
         },
     );
-    let to = match determine_ruling(&context.base.config(), &url, &asker) {
+    let to = match determine_ruling(&context.base.config(), &url, &filter_context) {
         Ruling::Usual(StoragePolicy::Usual) => return None,
         Ruling::Usual(StoragePolicy::NeverKept | StoragePolicy::Nearby) => {
             return failed("the configuration forbids storing it");

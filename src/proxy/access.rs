@@ -1,7 +1,7 @@
 //! Access control: which clients may use the proxy, and which may command it.
 //!
 //! ```text
-//! accept ── by address ── strangers: 403 and the end
+//! accept ── by address ── refusals: 403 and the end
 //!              └── request ── by password ── proxy: 407, once for each connection that CONNECT opens
 //!                                       └─── own pages: 401; changes: control password
 //! ```
@@ -15,7 +15,7 @@ pub mod crowd;
 mod log_throttle;
 mod logins;
 pub mod names;
-pub mod strangers;
+pub mod refusals;
 mod tries;
 
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ use wwwoffle_config::{Config, ResolvedNames};
 
 use self::crowd::Crowd;
 pub use self::logins::{LoginCandidate, LoginRefusal, Logins};
-use self::strangers::Strangers;
+use self::refusals::ClientRefusals;
 
 /// The state of access control while the daemon runs.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub struct Access {
     /// The password checks.
     pub logins: Logins,
     /// The refusals of clients.
-    pub strangers: Strangers,
+    pub refusals: ClientRefusals,
     /// The number of connections of each client.
     pub crowd: Crowd,
     names: ArcSwap<ResolvedNames>,
@@ -48,7 +48,7 @@ impl Access {
     pub fn new() -> Result<Self, getrandom::Error> {
         Ok(Self {
             logins: Logins::new()?,
-            strangers: Strangers::default(),
+            refusals: ClientRefusals::default(),
             crowd: Crowd::default(),
             names: ArcSwap::default(),
         })

@@ -10,9 +10,9 @@ use wwwoffle_config::{Config, PasswordHash, Users};
 use super::access::{LoginCandidate, LoginRefusal};
 use super::audience::Audience;
 use super::body::Body;
+use super::client_connection::ClientConnection;
 use super::reply;
 use super::site::Door;
-use super::visitor::Visitor;
 use crate::base::basic::Login;
 use crate::base::mode::Mode;
 use crate::page::context::PageReader;
@@ -28,22 +28,25 @@ const FOR_CONTROL: HeaderValue =
 
 /// Whether the connection may still be served. The configuration may have changed since the
 /// connection was opened. The user of an intercepted connection must also still be configured.
-pub(crate) fn may_still_serve(context: &ProxyContext, visitor: &Visitor) -> bool {
+pub(crate) fn may_still_serve(context: &ProxyContext, connection: &ClientConnection) -> bool {
     let config = context.base.config();
-    context.clients.access.serves(&config, visitor.peer.ip(), visitor.ours)
-        && (!is_inside(visitor) || is_let_in(&config.allowed_users.users, visitor))
+    context.clients.access.serves(&config, connection.peer.ip(), connection.ours)
+        && (!is_inside(connection) || is_let_in(&config.allowed_users.users, connection))
 }
 
 /// Whether the connection is intercepted.
-fn is_inside(visitor: &Visitor) -> bool {
-    matches!(visitor.door, Door::Site(_))
+fn is_inside(connection: &ClientConnection) -> bool {
+    matches!(connection.door, Door::Site(_))
 }
 
 /// Whether the user who opened the connection with CONNECT is still configured, with the same
 /// password. True if no users are configured.
-fn is_let_in(users: &Users, visitor: &Visitor) -> bool {
+fn is_let_in(users: &Users, connection: &ClientConnection) -> bool {
     users.is_empty()
-        || visitor.user.as_ref().is_some_and(|user| users.named(user.name.as_bytes()) == Some(user))
+        || connection
+            .user
+            .as_ref()
+            .is_some_and(|user| users.named(user.name.as_bytes()) == Some(user))
 }
 
 /// The response on a connection that may no longer be served.
@@ -58,27 +61,32 @@ pub(super) fn end(
     response
 }
 
-/// Identifies the user, if users are configured, and records the user in `visitor`. `control` is
+/// Identifies the user, if users are configured, and records the user in `connection`. `control` is
 /// the hash of the control password. A client that sends the control password in place of a user's
 /// password is asked for a login again, but this does not count as a wrong password.
 pub(super) async fn as_user(
     context: &ProxyContext,
-    visitor: &mut Visitor,
+    connection: &mut ClientConnection,
     login: Option<&Login>,
     control: Option<PasswordHash>,
 ) -> Result<(), Denied> {
     let config = context.base.config();
     let users = &config.allowed_users.users;
-    if users.is_empty() || (is_inside(visitor) && is_let_in(users, visitor)) {
+    if users.is_empty() || (is_inside(connection) && is_let_in(users, connection)) {
         return Ok(());
     }
     let login = login.ok_or(Denied::ProxyLogin)?;
     let user = candidate(&config, login).ok_or(Denied::ProxyLogin)?;
     let candidates: Vec<_> = [user].into_iter().chain(control.map(LoginCandidate::Hash)).collect();
-    match context.clients.access.logins.check(visitor.peer.ip(), &login.password, &candidates).await
+    match context
+        .clients
+        .access
+        .logins
+        .check(connection.peer.ip(), &login.password, &candidates)
+        .await
     {
         Ok(0) => {
-            visitor.user = users.named(&login.user).cloned();
+            connection.user = users.named(&login.user).cloned();
             Ok(())
         }
         Ok(_) => Err(Denied::ProxyLogin),

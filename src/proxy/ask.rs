@@ -24,7 +24,7 @@ use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::modify::Modification;
 use super::reload;
-use super::rules::{self, Asker, Ruling, StoragePolicy, determine_ruling, parent};
+use super::rules::{self, FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
 use super::{censor, conditional, memento, websocket};
 use crate::base::mode::Mode;
@@ -160,7 +160,8 @@ impl ProxyRequest {
         let shown_at = memento::displayed_version(&mut fields, &context.base.local);
         let shown_at = shown_at.filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
-        let ruling = determine_ruling(&config, &bare, &Asker::of(&fields, &context.base.local));
+        let ruling =
+            determine_ruling(&config, &bare, &FilterContext::of(&fields, &context.base.local));
         let parts = UrlParts::of(&bare);
         let (control, overruled) = reload::control(&config, mode, &parts, &fields);
         resource.origin.via = parent(&config, &bare, &context.base.pseudonym);

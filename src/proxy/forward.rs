@@ -180,14 +180,14 @@ fn switch(
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     }
     *response.headers_mut() = fields;
-    let (inside, visitor) = (Arc::clone(context), client.visitor.clone());
+    let (inside, connection) = (Arc::clone(context), client.connection.clone());
     let to = ask.resource.origin.clone();
     context.base.tasks.spawn(async move {
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
         splice(&inside, &to, TokioIo::new(client), TokioIo::new(origin)).await;
-        drop(visitor);
+        drop(connection);
     });
     response
 }

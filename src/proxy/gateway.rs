@@ -171,8 +171,8 @@ impl GatewayClient {
         // A browser sends a login for the control pages to all our addresses, so the control
         // password does not count as a wrong password.
         let control = self.context.base.config().startup.password.hash().cloned();
-        let visitor = &mut self.client.visitor;
-        let admitted = admit::as_user(&self.context, visitor, login, control).await;
+        let connection = &mut self.client.connection;
+        let admitted = admit::as_user(&self.context, connection, login, control).await;
         let denied = match admitted.err()? {
             Denied::ProxyLogin => Denied::Login,
             denied => denied,

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use tokio_rustls::{Accept, StartHandshake};
 use tracing::{debug, info, warn};
 
+use super::client_connection::{ClientConnection, HttpVersion, ProxyServer};
 use super::site::{ConnectionPlan, HttpsSite, plan};
 use super::tunnel;
-use super::visitor::{HttpVersion, ProxyServer, Visitor};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::Origin;
@@ -30,7 +30,7 @@ use crate::tls::rejected::is_rejection;
 /// A connection whose client has received the `200` response to its CONNECT.
 pub(super) struct Intercepted {
     pub(super) context: Arc<ProxyContext>,
-    pub(super) visitor: Visitor,
+    pub(super) connection: ClientConnection,
     /// The target of CONNECT, for a connection that is tunnelled after all.
     pub(super) origin: Origin,
     pub(super) site: HttpsSite,
@@ -85,7 +85,7 @@ impl Intercepted {
         };
         let Ok(site) = site else { return Course::Close };
         let mode = self.context.base.mode.now();
-        let cannot = tunnel::tunnel_reason(&self.context, mode, self.visitor.peer, &site);
+        let cannot = tunnel::tunnel_reason(&self.context, mode, self.connection.peer, &site);
         match plan(&self.context.base.config(), &site, cannot) {
             ConnectionPlan::Intercept => {}
             ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,
@@ -119,8 +119,8 @@ impl Intercepted {
     }
 
     async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: HttpsSite) {
-        let Self { context, visitor, server, .. } = self;
-        let (peer, host) = (visitor.peer, site.host().to_owned());
+        let Self { context, connection, server, .. } = self;
+        let (peer, host) = (connection.peer, site.host().to_owned());
         let patience = context.base.config().options.idle_timeout;
         let shaken = tokio::select! {
             shaken = timeout(patience, handshake) => shaken,
@@ -132,8 +132,8 @@ impl Intercepted {
             Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
             Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
         };
-        let (visitor, version) = (visitor.at(Arc::new(site)), HttpVersion::inside(&stream));
-        if let Err(error) = server.speak(stream, version, visitor).await {
+        let (connection, version) = (connection.at(Arc::new(site)), HttpVersion::inside(&stream));
+        if let Err(error) = server.speak(stream, version, connection).await {
             // With TLS 1.3 a client may reject the certificate as late as here.
             if is_rejection(&error) {
                 rejected(&context, peer.ip(), &host);

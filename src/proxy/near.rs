@@ -22,7 +22,7 @@ use super::rules::StoragePolicy;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
-use crate::storage::kept_pieces::read_beginning;
+use crate::storage::body_pieces::read_beginning;
 use crate::storage::store::StoredCopy;
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 use wwwoffle_http::caching::noise::{Nearness, differ_in_noise, index_spellings, near_urls};

@@ -93,7 +93,7 @@ pub(super) fn refuse_inward(
     resource: &mut Resource,
     parts: &Parts,
 ) -> Option<Response<Body>> {
-    resource.origin.reach = client.visitor.reach();
+    resource.origin.reach = client.connection.reach();
     if context.net.upstream.dialer().may_reach(&resource.origin) {
         return None;
     }

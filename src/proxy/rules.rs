@@ -53,13 +53,13 @@ pub enum StoragePolicy {
 
 /// The context in which a browser sends a request, for the rules of content blockers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asker {
+pub struct FilterContext {
     page: Option<CanonicalUrl>,
     site: Option<PageRelation>,
     purpose: RequestPurpose,
 }
 
-impl Asker {
+impl FilterContext {
     /// Reads the context from the fields of a request.
     #[must_use]
     pub fn of(fields: &HeaderMap, local: &LocalHost) -> Self {
@@ -76,11 +76,11 @@ impl Asker {
     /// `None` if only `Referer`, which may have been censored, names the page.
     #[must_use]
     pub fn of_recorded(fields: &HeaderMap, page: Option<&str>, local: &LocalHost) -> Self {
-        let mut asker = Self { site: None, ..Self::of(fields, local) };
+        let mut filter_context = Self { site: None, ..Self::of(fields, local) };
         if let Some(page) = page.and_then(|page| CanonicalUrl::parse(page, local).ok()) {
-            asker.page = Some(page);
+            filter_context.page = Some(page);
         }
-        asker
+        filter_context
     }
 
     fn block_query<'a>(&'a self, url: &'a UrlParts<'a>) -> BlockQuery<'a> {
@@ -109,16 +109,20 @@ pub fn page(fields: &HeaderMap, local: &LocalHost) -> Option<CanonicalUrl> {
 /// Applies the URL rules to `url`. Aliases come first, so that blocks apply to the new URL. Blocks
 /// also apply to hosts of the local network.
 #[must_use]
-pub fn determine_ruling(config: &Config, url: &CanonicalUrl, asker: &Asker) -> Ruling {
+pub fn determine_ruling(
+    config: &Config,
+    url: &CanonicalUrl,
+    filter_context: &FilterContext,
+) -> Ruling {
     let parts = UrlParts::of(url);
     if let Some((to, alias)) = config.alias.urls.apply(&parts) {
         return Ruling::Moved { to, by: alias.location().clone() };
     }
-    if let Some(by) = config.dont_get.urls.blocks(&asker.block_query(&parts)) {
+    if let Some(by) = config.dont_get.urls.blocks(&filter_context.block_query(&parts)) {
         let replacement = config.dont_get.replacement.of(&parts).url();
         // A blocked replacement would cause a redirect loop.
         let replacement =
-            replacement.filter(|with| !asker.is_refused(config, with)).map(str::to_owned);
+            replacement.filter(|with| !filter_context.is_refused(config, with)).map(str::to_owned);
         return Ruling::Blocked { by: by.location().clone(), replacement };
     }
     if !protocols::allows_port(config, url, &parts) {
@@ -231,7 +235,7 @@ mod tests {
             let got = described(determine_ruling(
                 &config,
                 &url,
-                &Asker::of(&fields, &LocalHost::default()),
+                &FilterContext::of(&fields, &LocalHost::default()),
             ));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
@@ -249,9 +253,9 @@ mod tests {
         let fields = fields.map(|(name, value)| (name, value.parse().unwrap()));
         let fields = fields.into_iter().collect();
         for (page, want) in [(None, "censored.test"), (Some("http://page.test/x"), "page.test")] {
-            let asker = Asker::of_recorded(&fields, page, &local);
-            assert_eq!(asker.page.as_ref().map(CanonicalUrl::host), Some(want));
-            assert_eq!(asker.site, None);
+            let filter_context = FilterContext::of_recorded(&fields, page, &local);
+            assert_eq!(filter_context.page.as_ref().map(CanonicalUrl::host), Some(want));
+            assert_eq!(filter_context.site, None);
         }
     }
 
@@ -264,7 +268,7 @@ mod tests {
         for row in rows.lines() {
             let Some((url, want)) = row.split_once("->") else { continue };
             let url = CanonicalUrl::parse(url.trim(), &LocalHost::default()).unwrap();
-            let got = described(determine_ruling(&config, &url, &Asker::default()));
+            let got = described(determine_ruling(&config, &url, &FilterContext::default()));
             if got != want.trim() {
                 wrong.push(format!("{row}\n  got {got}"));
             }

@@ -8,11 +8,11 @@ use wwwoffle_config::Location;
 
 use super::ask::ProxyRequest;
 use super::body::Body;
+use super::client_connection::ClientConnection;
 use super::protocols::allows_method;
 use super::reply;
 use super::rules::Ruling;
 use super::status::CacheStatus;
-use super::visitor::Visitor;
 use crate::page::message::{Message, Ruled};
 use crate::proxy::context::ProxyContext;
 
@@ -20,13 +20,13 @@ use crate::proxy::context::ProxyContext;
 /// handled as usual.
 pub(super) fn response(
     context: &ProxyContext,
-    visitor: &Visitor,
+    connection: &ClientConnection,
     ask: &ProxyRequest,
 ) -> Option<Response<Body>> {
     Some(match &ask.ruling {
         Ruling::Moved { to, by } => moved(context, ask, to, by),
         Ruling::Blocked { by, replacement } => {
-            blocked(context, visitor, ask, by, replacement.as_deref())
+            blocked(context, connection, ask, by, replacement.as_deref())
         }
         Ruling::OtherProtocol => refuse(context, ask, Ruled::OtherProtocol),
         Ruling::Usual(_) if allows_method(&ask.start.config, &ask.bare, &ask.head.method) => {
@@ -48,7 +48,7 @@ fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) ->
 /// path of the configuration file are private.
 fn blocked(
     context: &ProxyContext,
-    visitor: &Visitor,
+    connection: &ClientConnection,
     ask: &ProxyRequest,
     by: &Location,
     replacement: Option<&str>,
@@ -64,7 +64,7 @@ fn blocked(
         return reply::with_status(response, CacheStatus::Blocked);
     }
     let place = by.to_string();
-    let place = visitor.peer.ip().to_canonical().is_loopback().then_some(place.as_str());
+    let place = connection.peer.ip().to_canonical().is_loopback().then_some(place.as_str());
     let notice = Message::Ruled { url, ruled: Ruled::Blocked, place };
     reply::respond(context, ask, CacheStatus::Blocked, &notice)
 }

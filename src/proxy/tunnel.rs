@@ -54,25 +54,25 @@ pub(super) async fn open(
         }
     };
     origin.via = parent(&config, site.url(), &context.base.pseudonym);
-    origin.reach = client.visitor.reach();
-    let visitor = client.visitor.clone();
-    let plan = plan(&config, &site, tunnel_reason(context, mode, visitor.peer, &site));
+    origin.reach = client.connection.reach();
+    let connection = client.connection.clone();
+    let plan = plan(&config, &site, tunnel_reason(context, mode, connection.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
-        ConnectionPlan::Ourselves if visitor.nested => {
+        ConnectionPlan::Ourselves if connection.nested => {
             let detail = "this connection already leads to the proxy";
             return reply::message(context, &reader, &Message::BadRequest { detail });
         }
         ConnectionPlan::Ourselves => {
             let (upgrade, host) = (hyper::upgrade::on(&mut request), site.host().to_owned());
-            context.base.tasks.spawn(client.server.open_nested(upgrade, visitor, host));
+            context.base.tasks.spawn(client.server.open_nested(upgrade, connection, host));
             return Response::new(body::empty());
         }
         _ if !is_open => return blocked(),
         ConnectionPlan::Intercept => {
             let server = Arc::clone(&client.server);
             let intercepted =
-                Intercepted { context: Arc::clone(context), visitor, origin, site, server };
+                Intercepted { context: Arc::clone(context), connection, origin, site, server };
             context.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
             return Response::new(body::empty());
         }
@@ -103,7 +103,7 @@ pub(super) async fn open(
             Err(error) => return debug!(%error, "the client left before its tunnel was ready"),
         };
         splice(&inside, &origin, TokioIo::new(client), upstream).await;
-        drop(visitor);
+        drop(connection);
     });
     Response::new(body::empty())
 }

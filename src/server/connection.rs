@@ -14,7 +14,7 @@ use super::http2;
 use super::repeat::{Counted, Replayer};
 use super::service::Service;
 use crate::base::statistics::ResponseCounter;
-use crate::proxy::visitor::{HttpVersion, Visitor};
+use crate::proxy::client_connection::{ClientConnection, HttpVersion};
 use crate::proxy::{self, Client};
 use crate::server::context::ServerContext;
 
@@ -35,14 +35,14 @@ pub(crate) async fn speak<T>(
     context: &Arc<ServerContext>,
     stream: T,
     version: HttpVersion,
-    visitor: Visitor,
+    connection: ClientConnection,
 ) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     match version {
-        HttpVersion::Http1 => speak_http1(context, stream, visitor).await,
-        HttpVersion::Http2 => Box::pin(http2::serve(context, stream, visitor)).await,
+        HttpVersion::Http1 => speak_http1(context, stream, connection).await,
+        HttpVersion::Http2 => Box::pin(http2::serve(context, stream, connection)).await,
     }
 }
 
@@ -54,13 +54,13 @@ where
 pub(super) async fn speak_http1<T>(
     context: &Arc<ServerContext>,
     stream: T,
-    visitor: Visitor,
+    connection: ClientConnection,
 ) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let options = &context.base.config().options;
-    let replayer = Replayer::new(Arc::clone(context), visitor.clone());
+    let replayer = Replayer::new(Arc::clone(context), connection.clone());
     let (scope, exchange) = replayer.exchange();
     let io = ClientIo::new(stream, options.socket_timeout)
         .with_gate()
@@ -68,7 +68,7 @@ where
         .half_closed_for(options.head_timeout.max(options.socket_timeout));
     let service = Arc::new(Service(Arc::clone(context)));
     let (interims, presence) = (Some(io.interims()), io.presence());
-    let client = Client { interims, presence, visitor, server: service };
+    let client = Client { interims, presence, connection, server: service };
     let (handler, scope) = (Arc::clone(context), Arc::new(scope));
     let service = service_fn(move |request| {
         let (context, client) = (Arc::clone(&handler), client.clone());

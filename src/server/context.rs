@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::places::RequestSlots;
 use super::repeat::ReplayCache;
+use super::slots::RequestSlots;
 use crate::base::context::BaseContext;
 use crate::proxy::access::crowd::CountedConnection;
 use crate::proxy::context::ProxyContext;
@@ -25,32 +25,29 @@ pub struct ServerContext {
     /// The context of our own pages.
     pub site: Arc<SiteContext>,
     /// The limits for the streams of all connections.
-    pub places: RequestSlots,
+    pub slots: RequestSlots,
     /// Complete responses for repeated requests.
     pub replays: ReplayCache,
 }
 
 impl ServerContext {
-    /// Counts a client. The guard holds the client's `place` until it is dropped.
+    /// Counts a client. The guard holds the client's `slot` until it is dropped.
     #[must_use]
-    pub fn count_connection(
-        &self,
-        place: (OwnedSemaphorePermit, CountedConnection),
-    ) -> ConnectedClient {
+    pub fn count_connection(&self, slot: (OwnedSemaphorePermit, CountedConnection)) -> ClientSlot {
         let count = Arc::clone(&self.site.connections);
         count.fetch_add(1, Ordering::Relaxed);
-        ConnectedClient { count, _place: place }
+        ClientSlot { count, _slot: slot }
     }
 }
 
 /// One connected client.
 #[derive(Debug)]
-pub struct ConnectedClient {
+pub struct ClientSlot {
     count: Arc<AtomicUsize>,
-    _place: (OwnedSemaphorePermit, CountedConnection),
+    _slot: (OwnedSemaphorePermit, CountedConnection),
 }
 
-impl Drop for ConnectedClient {
+impl Drop for ClientSlot {
     fn drop(&mut self) {
         self.count.fetch_sub(1, Ordering::Relaxed);
     }

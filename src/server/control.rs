@@ -84,7 +84,7 @@ impl Drop for ControlSocket {
 /// Serves the API on the control socket until the daemon stops, for at most `most` programs at
 /// once. Running requests are still answered after that. On return the socket is removed.
 pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: usize) {
-    let (places, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
+    let (slots, wanted) = (Arc::new(Semaphore::new(most.min(MAX_AT_ONCE))), Arc::default());
     loop {
         let accepted = tokio::select! {
             accepted = socket.listener.accept() => accepted,
@@ -95,14 +95,14 @@ pub async fn accept(context: Arc<ServerContext>, socket: ControlSocket, most: us
                 warn!("another account connected to the control socket and was refused");
             }
             Ok((stream, _)) => {
-                let place = tokio::select! {
-                    place = place(&places, &wanted) => place,
+                let slot = tokio::select! {
+                    slot = acquire_slot(&slots, &wanted) => slot,
                     () = context.base.tasks.stopping() => return,
                 };
                 let served = serve(Arc::clone(&context), stream, Arc::clone(&wanted));
                 context.base.tasks.spawn(async move {
                     served.await;
-                    drop(place);
+                    drop(slot);
                 });
             }
             Err(error) => {
@@ -121,13 +121,13 @@ fn is_trusted(stream: &UnixStream) -> bool {
 }
 
 /// Waits for a slot for one more program. Until a slot is free, `wanted` tells idle programs to
-/// disconnect. `None` only if `places` was closed.
-async fn place(places: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
-    let acquired = Arc::clone(places).acquire_owned();
+/// disconnect. `None` only if `slots` was closed.
+async fn acquire_slot(slots: &Arc<Semaphore>, wanted: &Notify) -> Option<OwnedSemaphorePermit> {
+    let acquired = Arc::clone(slots).acquire_owned();
     let mut acquired = pin!(acquired);
     loop {
         match timeout(LOOK_AGAIN, acquired.as_mut()).await {
-            Ok(place) => return place.ok(),
+            Ok(slot) => return slot.ok(),
             Err(_elapsed) => wanted.notify_waiters(),
         }
     }

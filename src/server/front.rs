@@ -25,8 +25,8 @@ use super::connection::{speak, speak_http1};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::proxy::access::crowd::CountedConnection;
+use crate::proxy::client_connection::{ClientConnection, HttpVersion};
 use crate::proxy::site::HttpsSite;
-use crate::proxy::visitor::{HttpVersion, Visitor};
 use crate::server::context::ServerContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::leaf::refusing_config;
@@ -41,14 +41,14 @@ pub(super) async fn serve(
     context: Arc<ServerContext>,
     stream: TcpStream,
     peer: SocketAddr,
-    place: (OwnedSemaphorePermit, CountedConnection),
+    slot: (OwnedSemaphorePermit, CountedConnection),
 ) {
-    let connected = Arc::new(context.count_connection(place));
+    let connected = Arc::new(context.count_connection(slot));
     let address = match stream.set_nodelay(true).and_then(|()| stream.local_addr()) {
         Ok(address) => address,
         Err(error) => return debug!(%error, "the client has left already"),
     };
-    let visitor = Visitor::new(peer, address.ip(), connected);
+    let connection = ClientConnection::new(peer, address.ip(), connected);
     let mut first = [0];
     let patience = context.base.config().options.idle_timeout;
     let peeked = tokio::select! {
@@ -58,9 +58,9 @@ pub(super) async fn serve(
     match peeked {
         // Boxed, so that an idle client does not need the memory of the larger futures.
         Ok(Ok(1..)) if first != [HANDSHAKE] => {
-            log_result(Box::pin(speak_http1(&context, stream, visitor)).await);
+            log_result(Box::pin(speak_http1(&context, stream, connection)).await);
         }
-        Ok(Ok(1..)) => Box::pin(secure(&context, stream, visitor, &host_of(address))).await,
+        Ok(Ok(1..)) => Box::pin(secure(&context, stream, connection, &host_of(address))).await,
         Ok(Ok(0)) => {}
         Ok(Err(error)) => debug!(%error, "the client left before it sent anything"),
         Err(_) => debug!("the client sent nothing"),
@@ -72,12 +72,12 @@ pub(super) async fn serve(
 pub(crate) fn open_nested(
     context: Arc<ServerContext>,
     upgrade: OnUpgrade,
-    visitor: Visitor,
+    connection: ClientConnection,
     host: String,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         match upgrade.await {
-            Ok(client) => secure(&context, TokioIo::new(client), visitor.nested(), &host).await,
+            Ok(client) => secure(&context, TokioIo::new(client), connection.nested(), &host).await,
             Err(error) => debug!(%error, "the client left before its connection was ready"),
         }
     })
@@ -85,8 +85,12 @@ pub(crate) fn open_nested(
 
 /// Reads the first bytes of the client, and speaks TLS if the client does. `host` is the name or
 /// address to which the client connected. It is used if the client sends no server name.
-async fn secure<T>(context: &Arc<ServerContext>, mut stream: T, visitor: Visitor, host: &str)
-where
+async fn secure<T>(
+    context: &Arc<ServerContext>,
+    mut stream: T,
+    connection: ClientConnection,
+    host: &str,
+) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let opening = tokio::select! {
@@ -103,7 +107,7 @@ where
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return log_result(Box::pin(speak_http1(context, again, visitor)).await);
+        return log_result(Box::pin(speak_http1(context, again, connection)).await);
     };
     let Some(config) = tls_config(context, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);
@@ -115,7 +119,7 @@ where
     match shaken {
         Ok(Ok(stream)) => {
             let version = HttpVersion::inside(&stream);
-            log_result(Box::pin(speak(context, stream, version, visitor.secured())).await);
+            log_result(Box::pin(speak(context, stream, version, connection.secured())).await);
         }
         Ok(Err(error)) => debug!(%error, "no TLS with the client"),
         Err(_) => debug!("TLS with the client took too long"),

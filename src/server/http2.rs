@@ -23,13 +23,13 @@ use tracing::debug;
 
 use super::client_io::ClientIo;
 use super::connection::MAX_REQUEST_FIELDS;
-use super::places::RequestSlot;
 use super::resets::ResetCounter;
 use super::service::Service;
+use super::slots::RequestSlot;
 use super::streams::{Paced, Streams, remember_slot};
 use crate::base::statistics::ResponseCounter;
+use crate::proxy::client_connection::ClientConnection;
 use crate::proxy::presence::Presence;
-use crate::proxy::visitor::Visitor;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
 
@@ -72,7 +72,7 @@ const GOODBYE: Duration = Duration::from_secs(5);
 pub(super) async fn serve<T>(
     context: &Arc<ServerContext>,
     stream: T,
-    visitor: Visitor,
+    connection: ClientConnection,
 ) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -84,7 +84,7 @@ where
     let (handler, counted) = (Arc::clone(context), streams.clone());
     let service = service_fn(move |request| {
         counted.count_request();
-        answer(Arc::clone(&handler), visitor.clone(), request)
+        answer(Arc::clone(&handler), connection.clone(), request)
     });
     let mut builder = http2::Builder::new(streams.clone());
     builder
@@ -124,26 +124,27 @@ fn log_resets() -> hyper::Result<()> {
 /// many fields, or if no slot becomes free in time.
 async fn answer(
     context: Arc<ServerContext>,
-    visitor: Visitor,
+    connection: ClientConnection,
     request: Request<Incoming>,
 ) -> Result<Response<Paced>, Infallible> {
     if request.headers().len() > MAX_REQUEST_FIELDS {
         let refused = reply::plain(431, "the request has more fields than are accepted");
-        return Ok(refused.map(|body| Paced::new(body, visitor, None)));
+        return Ok(refused.map(|body| Paced::new(body, connection, None)));
     }
     let patience = context.base.config().options.head_timeout;
-    let (visitor, mut response) = match context.places.take(&request, patience).await {
-        Some(place) => {
-            let place = Arc::new(place);
-            remember_slot(&place);
-            let visitor = visitor.in_stream(place);
+    let (connection, mut response) = match context.slots.take(&request, patience).await {
+        Some(slot) => {
+            let slot = Arc::new(slot);
+            remember_slot(&slot);
+            let connection = connection.in_stream(slot);
             let server = Arc::new(Service(Arc::clone(&context)));
             let presence = Presence::default();
-            let client = Client { interims: None, presence, visitor: visitor.clone(), server };
-            (visitor, proxy::handle(Arc::clone(&context.proxy), client, request).await)
+            let client =
+                Client { interims: None, presence, connection: connection.clone(), server };
+            (connection, proxy::handle(Arc::clone(&context.proxy), client, request).await)
         }
-        None => (visitor, reply::plain(503, RequestSlot::NONE)),
+        None => (connection, reply::plain(503, RequestSlot::NONE)),
     };
     let given = response.extensions_mut().remove::<ResponseCounter>();
-    Ok(response.map(|body| Paced::new(body, visitor, given)))
+    Ok(response.map(|body| Paced::new(body, connection, given)))
 }

@@ -49,13 +49,13 @@ pub fn listen(socket: Socket) -> io::Result<TcpListener> {
 }
 
 /// Accepts clients until the daemon stops, and serves each in a task.
-pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: Arc<Semaphore>) {
+pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: Arc<Semaphore>) {
     loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
+        let slot = tokio::select! {
+            slot = Arc::clone(&slots).acquire_owned() => slot,
             () = context.base.tasks.stopping() => return,
         };
-        let Ok(place) = place else { return };
+        let Ok(slot) = slot else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = context.base.tasks.stopping() => return,
@@ -63,24 +63,20 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, places: 
         match accepted {
             Ok((stream, peer)) => {
                 if !is_served(&context, &stream, peer) {
-                    context.proxy.clients.access.strangers.refuse(
-                        &context.base.tasks,
-                        stream,
-                        peer,
-                    );
+                    context.proxy.clients.access.refusals.refuse(&context.base.tasks, stream, peer);
                     continue;
                 }
                 let most = context.base.config().startup.max_connections_per_client.get();
                 let Some(guest) = context.proxy.clients.access.crowd.enter(peer.ip(), most) else {
-                    context.proxy.clients.access.strangers.refuse_excess(
+                    context.proxy.clients.access.refusals.refuse_excess(
                         &context.base.tasks,
                         stream,
                         peer,
                     );
                     continue;
                 };
-                let place = (place, guest);
-                let serving = front::serve(Arc::clone(&context), stream, peer, place);
+                let slot = (slot, guest);
+                let serving = front::serve(Arc::clone(&context), stream, peer, slot);
                 context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
             }
             Err(error) if is_the_clients(&error) => {}

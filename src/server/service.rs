@@ -14,7 +14,9 @@ use super::context::ServerContext;
 use super::front;
 use crate::base::mode::Mode;
 use crate::proxy::body::Body;
-use crate::proxy::visitor::{HttpVersion, PageVisit, ProxyServer, ServerFuture, Visitor};
+use crate::proxy::client_connection::{
+    ClientConnection, HttpVersion, PageClient, ProxyServer, ServerFuture,
+};
 use crate::site;
 
 /// The server, as an interface for the proxy.
@@ -26,24 +28,29 @@ impl ProxyServer for Service {
         &self,
         mode: Mode,
         url: CanonicalUrl,
-        visit: PageVisit,
+        page_client: PageClient,
         request: Request<Incoming>,
     ) -> ServerFuture<Response<Body>> {
         let own_site = Arc::clone(&self.0.site);
-        Box::pin(async move { site::over_tcp(own_site, mode, &url, visit, request).await })
+        Box::pin(async move { site::over_tcp(own_site, mode, &url, page_client, request).await })
     }
 
     fn speak(
         &self,
         stream: TlsStream<TokioIo<Upgraded>>,
         version: HttpVersion,
-        visitor: Visitor,
+        connection: ClientConnection,
     ) -> ServerFuture<hyper::Result<()>> {
         let context = Arc::clone(&self.0);
-        Box::pin(async move { speak(&context, stream, version, visitor).await })
+        Box::pin(async move { speak(&context, stream, version, connection).await })
     }
 
-    fn open_nested(&self, upgrade: OnUpgrade, visitor: Visitor, host: String) -> ServerFuture<()> {
-        front::open_nested(Arc::clone(&self.0), upgrade, visitor, host)
+    fn open_nested(
+        &self,
+        upgrade: OnUpgrade,
+        connection: ClientConnection,
+        host: String,
+    ) -> ServerFuture<()> {
+        front::open_nested(Arc::clone(&self.0), upgrade, connection, host)
     }
 }

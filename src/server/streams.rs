@@ -23,12 +23,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
-use super::places::RequestSlot;
+use super::slots::RequestSlot;
 use crate::base::statistics::ResponseCounter;
 use crate::base::tasks::Tasks;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
-use crate::proxy::visitor::Visitor;
+use crate::proxy::client_connection::ClientConnection;
 
 /// The maximum size, in bytes, of a piece of a body that is given to HTTP/2 at once. No frame is
 /// larger. On every stream, HTTP/2 holds the piece until the client takes it.
@@ -108,13 +108,13 @@ where
         let (active, patience) = (ActiveStream::enter(&self.shared), self.patience);
         // If a stream becomes a tunnel, the future of the stream starts the future of the tunnel.
         // So `PACE` is set here only for a tunnel.
-        let outer = PACE.try_with(|pace| pace.place().clone()).ok();
+        let outer = PACE.try_with(|pace| pace.slot().clone()).ok();
         self.tasks.spawn(async move {
             // Dropping the future of a stream resets the stream.
-            if let Some(place) = outer {
+            if let Some(slot) = outer {
                 tokio::select! {
                     () = stream => {}
-                    () = wait_until_idle(&place, patience) => debug!("the client does not read a tunnel"),
+                    () = wait_until_idle(&slot, patience) => debug!("the client does not read a tunnel"),
                 }
             } else {
                 let pace = Arc::<StreamPace>::default();
@@ -129,15 +129,15 @@ where
 }
 
 /// Stores the slot of the request whose stream is being polled.
-pub(super) fn remember_slot(place: &Arc<RequestSlot>) {
+pub(super) fn remember_slot(slot: &Arc<RequestSlot>) {
     // This always runs in the future of a stream, so `PACE` is always set.
-    let _held = PACE.try_with(|pace| *pace.place() = Arc::downgrade(place));
+    let _held = PACE.try_with(|pace| *pace.slot() = Arc::downgrade(slot));
 }
 
 /// Resolves when the slot has been free for at least `patience`.
-async fn wait_until_idle(place: &Weak<RequestSlot>, patience: Duration) {
+async fn wait_until_idle(slot: &Weak<RequestSlot>, patience: Duration) {
     loop {
-        let was_free = place.strong_count() == 0;
+        let was_free = slot.strong_count() == 0;
         sleep(patience).await;
         if was_free {
             return;
@@ -168,12 +168,12 @@ impl Drop for ActiveStream {
 struct StreamPace {
     waiting_since: Mutex<Option<Instant>>,
     given: Notify,
-    place: Mutex<Weak<RequestSlot>>,
+    slot: Mutex<Weak<RequestSlot>>,
 }
 
 impl StreamPace {
-    fn place(&self) -> MutexGuard<'_, Weak<RequestSlot>> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    fn slot(&self) -> MutexGuard<'_, Weak<RequestSlot>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn set(&self, since: Option<Instant>) {
@@ -207,14 +207,18 @@ pub(super) struct Paced {
     rest: Bytes,
     pace: Option<Arc<StreamPace>>,
     given: Option<ResponseCounter>,
-    _visitor: Visitor,
+    _connection: ClientConnection,
 }
 
 impl Paced {
     /// Wraps `body` for the stream whose future is being polled.
-    pub(super) fn new(body: Body, visitor: Visitor, given: Option<ResponseCounter>) -> Self {
+    pub(super) fn new(
+        body: Body,
+        connection: ClientConnection,
+        given: Option<ResponseCounter>,
+    ) -> Self {
         let pace = PACE.try_with(Arc::clone).ok();
-        Self { body, rest: Bytes::new(), pace, given, _visitor: visitor }
+        Self { body, rest: Bytes::new(), pace, given, _connection: connection }
     }
 }
 

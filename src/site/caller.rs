@@ -29,10 +29,10 @@ use crate::page::{LocalOrigin, Page, Shell};
 use crate::proxy::admit::with_challenge;
 use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
+use crate::proxy::client_connection::PageClient;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use crate::proxy::opener::{FETCH_SITE, may_be_another_site};
 use crate::proxy::reply;
-use crate::proxy::visitor::PageVisit;
 use crate::site::address::{self, AddressPage};
 use crate::site::context::SiteContext;
 
@@ -82,12 +82,12 @@ pub(super) struct SentRequest {
 }
 
 impl SentRequest {
-    fn of<B>(request: &Request<B>, visit: &PageVisit) -> Self {
+    fn of<B>(request: &Request<B>, page_client: &PageClient) -> Self {
         let (method, uri, version) = (request.method(), request.uri(), request.version());
         Self {
             line: shown::text(&format!("{method} {uri} {version:?}")),
             fields: request.headers().clone(),
-            has_proxy_login: visit.login.is_some(),
+            has_proxy_login: page_client.login.is_some(),
         }
     }
 }
@@ -124,7 +124,7 @@ impl Caller {
         context: Arc<SiteContext>,
         mode: Mode,
         url: &CanonicalUrl,
-        visit: &PageVisit,
+        page_client: &PageClient,
         request: &Request<B>,
     ) -> Self {
         let mut shell = context.pages.shell(&PageReader::of(mode, request.headers()));
@@ -135,7 +135,7 @@ impl Caller {
             shell.origin = used;
         }
         url.path().clone_into(&mut shell.path);
-        let owner = Owner::of(visit.peer.ip(), None);
+        let owner = Owner::of(page_client.peer.ip(), None);
         shell.reader = owner.to_string();
         shell.token = context.pages.tokens.of_page(&shell.reader);
         let fields = request.headers();
@@ -147,7 +147,7 @@ impl Caller {
             context,
             permission: Permission::Read,
             owner,
-            asked_from: upstream::Reach::of(visit.peer.ip()).into(),
+            asked_from: upstream::Reach::of(page_client.peer.ip()).into(),
             source: RequestSource {
                 over: Over::Tcp,
                 host_is_ours,
@@ -157,7 +157,7 @@ impl Caller {
                 referer: single_value(fields, &REFERER).map(str::to_owned),
                 origin: single_value(fields, &ORIGIN).map(str::to_owned),
             },
-            sent: (url.path() == REQUEST).then(|| SentRequest::of(request, visit)),
+            sent: (url.path() == REQUEST).then(|| SentRequest::of(request, page_client)),
             audience: (fields.contains_key(SEC_FETCH_DEST))
                 .then(|| Audience::of(request.method(), fields)),
         }

@@ -29,7 +29,7 @@ use crate::base::owner::Owner;
 use crate::page::message::Denied;
 use crate::proxy::access::LoginCandidate;
 use crate::proxy::admit::{candidate, denied};
-use crate::proxy::visitor::PageVisit;
+use crate::proxy::client_connection::PageClient;
 
 /// The credentials that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ fn need(config: &Config, method: &Method, path: &str, has_login: bool) -> Requir
 pub(super) async fn admit<B>(
     caller: &mut Caller,
     path: &str,
-    visit: &PageVisit,
+    page_client: &PageClient,
     request: &mut Request<B>,
 ) -> Result<(), Denied> {
     let config = caller.context.base.config();
@@ -90,7 +90,7 @@ pub(super) async fn admit<B>(
         }
         RequiredLogin::Control => (Denied::Control, Denied::WrongControl),
     };
-    let of_proxy = visit.login.as_ref().filter(|_| need == RequiredLogin::User);
+    let of_proxy = page_client.login.as_ref().filter(|_| need == RequiredLogin::User);
     let login = of_proxy.or(to_us.as_ref()).ok_or(missing)?;
     let user = if need == RequiredLogin::User { candidate(&config, login) } else { None };
     // The control password is checked first: the first match counts, and the control password gives
@@ -99,7 +99,7 @@ pub(super) async fn admit<B>(
     let is_control = |place: usize| control.is_some() && place == 0;
     let candidates: Vec<LoginCandidate> = control.clone().into_iter().chain(user).collect();
     let checked = caller.context.proxy.clients.access.logins.check(
-        visit.peer.ip(),
+        page_client.peer.ip(),
         &login.password,
         &candidates,
     );
@@ -107,7 +107,7 @@ pub(super) async fn admit<B>(
     if is_control(place) {
         caller.permission = Permission::Administer;
     } else if let Some(user) = config.allowed_users.users.named(&login.user) {
-        caller.act_for(Owner::of(visit.peer.ip(), Some(&user.name)));
+        caller.act_for(Owner::of(page_client.peer.ip(), Some(&user.name)));
         caller.shell.reader = caller.owner.to_string();
     }
     Ok(())

@@ -121,7 +121,7 @@ fn refused(caller: &Caller) -> Option<RefusedClients> {
         .proxy
         .clients
         .access
-        .strangers
+        .refusals
         .recent_refusals(clock::now())
         .filter(|_| is_here)?;
     Some(RefusedClients { count: refused.count, client: refused.client, at: timestamp(refused.at) })

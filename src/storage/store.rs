@@ -23,7 +23,7 @@ use wwwoffle_spool::{
 
 use self::hot::HotSet;
 pub use self::hot::{CachedLookup, OPEN_FILE};
-pub use self::stored_copy::{EntryIdentity, KeptPart, StoredCopy};
+pub use self::stored_copy::{EntryIdentity, StoredCopy, StoredSegments};
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;

@@ -17,8 +17,8 @@ use self::text::{VersionText, extract};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
+use crate::storage::body_pieces::read_beginning;
 use crate::storage::context::StorageContext;
-use crate::storage::kept_pieces::read_beginning;
 use crate::storage::lookup::look_up;
 use crate::storage::store::StoredCopy;
 

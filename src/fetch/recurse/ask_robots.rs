@@ -21,7 +21,7 @@ use crate::fetch::context::FetchContext;
 use crate::fetch::verdict::FetchVerdict;
 use crate::fetch::want;
 use crate::proxy::target::of_url;
-use crate::storage::kept_pieces::read_beginning;
+use crate::storage::body_pieces::read_beginning;
 use crate::storage::lookup::look_up;
 
 /// The time for which a `robots.txt` is used (RFC 9309 §2.4).

@@ -48,14 +48,14 @@ pub(super) struct Document<'a> {
     pub(super) config: Arc<Config>,
     /// The runs that want the document. For each: how many links it follows from the document, and
     /// whether it respects `robots.txt`.
-    wanting: Vec<Wanting>,
+    wanting: Vec<RunTarget>,
     /// Entries that were checked since this time need no revalidation.
     since: Timestamp,
     now: Timestamp,
 }
 
 /// A run that wants a document.
-struct Wanting {
+struct RunTarget {
     member: RunMembership,
     aim: FetchSpec,
     heeds_robots: bool,
@@ -120,7 +120,7 @@ impl<'a> Document<'a> {
             let Some((aim, begun)) = known else { continue };
             since = since.min(begun);
             let heeds_robots = robots::obeys_robots(&config, &resource.url, &aim);
-            wanting.push(Wanting { member: *member, aim, heeds_robots });
+            wanting.push(RunTarget { member: *member, aim, heeds_robots });
         }
         let owner = owner(outgoing)?;
         Ok(Self {
@@ -200,8 +200,8 @@ impl<'a> Document<'a> {
     async fn part(&self, chosen: &ChosenLink<'_>) -> Result<Option<Outgoing>, String> {
         // A frame is read like its page: its links have the same distance as the links of the page.
         let is_frame = matches!(chosen.link.class, Class::Frame | Class::IFrame);
-        let depth = |wanting: &Wanting| if is_frame { wanting.member.depth } else { 0 };
-        let left = |wanting: &Wanting| links_left(true, depth(wanting));
+        let depth = |wanting: &RunTarget| if is_frame { wanting.member.depth } else { 0 };
+        let left = |wanting: &RunTarget| links_left(true, depth(wanting));
         let Some(key) = self.key(chosen).filter(|key| !self.is_known_to_all_runs(key, left)) else {
             return Ok(None);
         };
@@ -240,7 +240,7 @@ impl<'a> Document<'a> {
         }
         let Some(sub) = self.sub(chosen) else { return Ok(None) };
         let Some(mut next) = self.request_for(&sub, chosen) else { return Ok(None) };
-        next.summary.runs = self.collect_members(|run, Wanting { member, .. }| {
+        next.summary.runs = self.collect_members(|run, RunTarget { member, .. }| {
             run.record_redirect(&self.url, &chosen.url);
             is_to_do(run.page(&chosen.url, sub.key(), member.depth, self.now)).then_some(*member)
         });
@@ -322,25 +322,25 @@ impl<'a> Document<'a> {
     /// that accept.
     fn collect_members(
         &self,
-        take: impl Fn(&mut Run, &Wanting) -> Option<RunMembership>,
+        take: impl Fn(&mut Run, &RunTarget) -> Option<RunMembership>,
     ) -> Vec<RunMembership> {
         let ask =
-            |wanting: &Wanting| self.runs.change(wanting.member.run, |run| take(run, wanting));
+            |wanting: &RunTarget| self.runs.change(wanting.member.run, |run| take(run, wanting));
         self.wanting.iter().filter_map(ask).flatten().collect()
     }
 
     /// Whether any of these runs requires a request to the origin.
     fn is_forced(&self, members: &[RunMembership]) -> bool {
         let is_among =
-            |wanting: &&Wanting| members.iter().any(|member| member.run == wanting.member.run);
+            |wanting: &&RunTarget| members.iter().any(|member| member.run == wanting.member.run);
         self.wanting.iter().filter(is_among).any(|wanting| wanting.aim.force)
     }
 
     /// Whether all runs that want this document already know the sub-resource with this `key`.
     /// `left` returns the number of links that a run may follow from the sub-resource. `false` if
     /// no run wants the document.
-    fn is_known_to_all_runs(&self, key: &Key, left: impl Fn(&Wanting) -> Option<u16>) -> bool {
-        let knows = |wanting: &Wanting| {
+    fn is_known_to_all_runs(&self, key: &Key, left: impl Fn(&RunTarget) -> Option<u16>) -> bool {
+        let knows = |wanting: &RunTarget| {
             let knows = |run: &Run| run.ended.is_some() || run.knows_part(key, left(wanting));
             self.runs.with_run(wanting.member.run, knows).unwrap_or(true)
         };

@@ -7,7 +7,7 @@ use hyper::header::{CONTENT_TYPE, LINK, REFRESH};
 use wwwoffle_url::{BrowserError, BrowserUrl};
 
 use crate::net::upstream::BoxError;
-use crate::storage::kept_pieces::KeptPieces;
+use crate::storage::body_pieces::BodyPieces;
 use crate::storage::store::{Store, StoredCopy};
 use wwwoffle_html::references::{BodyKind, Finder, HEAD, References, Viewport};
 
@@ -43,7 +43,7 @@ pub(crate) async fn read(
     kept: &Arc<StoredCopy>,
     want: &Viewport,
 ) -> Result<Option<Contents>, Unread> {
-    let mut pieces = KeptPieces::of(store, kept);
+    let mut pieces = BodyPieces::of(store, kept);
     let mut reading = ReferenceReader::new(kept.entry.url(), &kept.fields, want);
     let mut broken_off = None;
     while !reading.is_done() {

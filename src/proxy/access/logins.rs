@@ -47,7 +47,7 @@ pub enum LoginRefusal {
 #[derive(Debug)]
 pub struct Logins {
     known: Arc<LoginCache>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     throttle: LogThrottle,
 }
 
@@ -64,8 +64,8 @@ impl Logins {
     pub(super) fn new() -> Result<Self, getrandom::Error> {
         let known =
             LoginCache { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
-        let (known, places) = (Arc::new(known), Arc::new(Semaphore::new(MAX_AT_ONCE)));
-        Ok(Self { known, places, throttle: LogThrottle::default() })
+        let (known, slots) = (Arc::new(known), Arc::new(Semaphore::new(MAX_AT_ONCE)));
+        Ok(Self { known, slots, throttle: LogThrottle::default() })
     }
 
     /// Returns the index of the first of `candidates` whose password is `password`.
@@ -86,8 +86,8 @@ impl Logins {
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
-        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = turn else { return Err(LoginRefusal::Busy) };
+        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.slots).acquire_owned()).await;
+        let Ok(Ok(slot)) = turn else { return Err(LoginRefusal::Busy) };
         // A browser sends many requests at once. While this request waited, the same password may
         // have been checked for another request.
         if let Some(known) = self.known.outcome(password, candidates) {
@@ -103,7 +103,7 @@ impl Logins {
             if right.is_some() {
                 lock(&known.tries).record_success(client);
             }
-            drop(place);
+            drop(slot);
             right
         });
         if let Some(right) = checked.await.map_err(|_| LoginRefusal::Busy)? {
@@ -249,8 +249,8 @@ mod tests {
             let check = Box::pin(logins.check(client, b"two", &candidates));
             assert!(futures_util::FutureExt::now_or_never(check).is_none());
         }
-        assert_eq!(logins.places.available_permits(), 0, "they are still under way");
-        let all = logins.places.acquire_many(u32::try_from(MAX_AT_ONCE).unwrap()).await.unwrap();
+        assert_eq!(logins.slots.available_permits(), 0, "they are still under way");
+        let all = logins.slots.acquire_many(u32::try_from(MAX_AT_ONCE).unwrap()).await.unwrap();
         let known = logins.known.outcome(b"two", &candidates);
         assert_eq!(known, Some(Some(1)), "and end");
         assert!(lock(&logins.known.tries).is_empty(), "a right password is no guess");

@@ -61,7 +61,7 @@ impl GatewayClient {
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.map(str::to_owned);
         let (shown_url, bytes) = (url.clone(), body.len());
-        let owner = self.client.visitor.owner();
+        let owner = self.client.connection.owner();
         let posted = Posted { url, fields, body, owner: owner.clone() };
         let ticket = match context.confirmations.posted.issue(posted, owner, clock::now()) {
             Ok(ticket) => ticket,
@@ -123,7 +123,7 @@ impl GatewayClient {
             return Err(self.message_page(&Message::Forbidden(refusal)));
         }
         let posted = self.context.confirmations.posted.redeem(ticket, clock::now());
-        let posted = posted.filter(|posted| posted.owner == self.client.visitor.owner());
+        let posted = posted.filter(|posted| posted.owner == self.client.connection.owner());
         let Some(Posted { url, fields, body, .. }) = posted else {
             let mut response = self.bad(GONE);
             *response.status_mut() = StatusCode::GONE;

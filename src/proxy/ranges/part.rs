@@ -12,7 +12,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::{KeptPart, StoredCopy};
+use crate::storage::store::{StoredCopy, StoredSegments};
 use wwwoffle_http::caching::range::{Ranges, Span, StoredRanges, if_range};
 use wwwoffle_http::fields::list;
 use wwwoffle_http::head;
@@ -73,7 +73,7 @@ fn parts(ask: &ProxyRequest, ranges: &Ranges, partial: Arc<Partial>) -> Option<S
         && serves(&request, &fields, &ask.head.fields)
         && if_range::is_satisfied(&ask.head.fields, &fields)
         && !if_range::has_failed(&ask.head.fields, &fields);
-    let part = Some(KeptPart { partial, satisfied });
+    let part = Some(StoredSegments { partial, satisfied });
     is_meant.then_some(StoredCopy { entry, status: StatusCode::OK, fields, request, part })
 }
 

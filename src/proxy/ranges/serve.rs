@@ -14,7 +14,7 @@ use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::reply;
-use crate::storage::store::{KeptPart, StoredCopy};
+use crate::storage::store::{StoredCopy, StoredSegments};
 use wwwoffle_http::caching::range::{
     BodyPiece, ContentRange, Multipart, RangeSelection, Span, if_range,
 };
@@ -29,7 +29,7 @@ pub(in crate::proxy) fn ranges(
     kept: &Arc<StoredCopy>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
-    if let Some(KeptPart { partial, satisfied }) = &kept.part {
+    if let Some(StoredSegments { partial, satisfied }) = &kept.part {
         let answer = answer(context, kept, fields, satisfied, partial.complete_length());
         // Without a boundary several ranges cannot be sent, and the whole body is not stored.
         return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));

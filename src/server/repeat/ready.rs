@@ -16,9 +16,9 @@ use hyper::{HeaderMap, Response, StatusCode};
 use crate::base::owner::Owner;
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::body::WholeBody;
+use crate::proxy::client_connection::ClientConnection;
 use crate::proxy::repeat::ReplayConditions;
 use crate::proxy::site::Door;
-use crate::proxy::visitor::Visitor;
 use crate::server::context::ServerContext;
 
 /// The number of shards of the map, each with its own lock.
@@ -36,15 +36,15 @@ pub struct ReplayScope {
 }
 
 impl ReplayScope {
-    /// The properties of the connection of `visitor`.
+    /// The properties of `connection`.
     #[must_use]
-    pub fn of(visitor: &Visitor) -> Self {
-        let door = match &visitor.door {
+    pub fn of(connection: &ClientConnection) -> Self {
+        let door = match &connection.door {
             Door::Plain => "plain".to_owned(),
             Door::Secured => "secured".to_owned(),
             Door::Site(site) => site.url().as_str().to_owned(),
         };
-        Self { owner: visitor.owner(), door }
+        Self { owner: connection.owner(), door }
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::io::AsyncWrite;
 use super::{Exchange, Ready, ReplayScope};
 use crate::base::clock;
 use crate::proxy::admit;
-use crate::proxy::visitor::Visitor;
+use crate::proxy::client_connection::ClientConnection;
 use crate::server::context::ServerContext;
 
 /// The longest request that is remembered, in bytes.
@@ -29,7 +29,7 @@ const END: &[u8] = b"\r\n\r\n";
 #[derive(Debug)]
 pub(in crate::server) struct Replayer {
     context: Arc<ServerContext>,
-    visitor: Visitor,
+    connection: ClientConnection,
     scope: ReplayScope,
     exchange: Arc<Exchange>,
     /// The number of responses that hyper has written completely.
@@ -53,12 +53,15 @@ struct Answering {
 
 impl Replayer {
     /// Creates the replayer of a new connection.
-    pub(in crate::server) fn new(context: Arc<ServerContext>, visitor: Visitor) -> Self {
-        let scope = ReplayScope::of(&visitor);
+    pub(in crate::server) fn new(
+        context: Arc<ServerContext>,
+        connection: ClientConnection,
+    ) -> Self {
+        let scope = ReplayScope::of(&connection);
         let patience = context.base.config().options.idle_timeout / 4;
         let (exchange, passed) = (Arc::default(), Instant::now());
         let (flushed, answering, turn) = (0, None, 0);
-        Self { context, visitor, scope, exchange, flushed, passed, patience, answering, turn }
+        Self { context, connection, scope, exchange, flushed, passed, patience, answering, turn }
     }
 
     /// The values that the service of the connection needs.
@@ -90,7 +93,7 @@ impl Replayer {
         if self.passed.elapsed() < self.patience
             && let Some(ready) =
                 self.context.replays.get(&self.context, &self.scope, fresh, clock::now())
-            && admit::may_still_serve(&self.context.proxy, &self.visitor)
+            && admit::may_still_serve(&self.context.proxy, &self.connection)
         {
             ready.count();
             self.answering = Some(Answering { ready, written: 0 });

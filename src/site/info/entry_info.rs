@@ -6,7 +6,7 @@ use wwwoffle_spool::{Entry, Place};
 
 use crate::base::shown;
 use crate::net::connection;
-use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, KeptInfo, PageParts};
+use wwwoffle_api::{BodyOnDisk, CompressedFile, Field, Info, PageParts, StoredInfo};
 use wwwoffle_http::head::{self, is_secret};
 
 /// Response fields with secret values, which are never shown.
@@ -25,12 +25,12 @@ pub fn of<Words>(
     Info { url, key, kept: entry.map(kept_info), parts, pinned: false }
 }
 
-fn kept_info(entry: &Entry) -> KeptInfo {
+fn kept_info(entry: &Entry) -> StoredInfo {
     // If a stored head cannot be parsed, the details are shown without its fields.
     let response = head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = type_in(&response);
-    KeptInfo {
+    StoredInfo {
         owner: entry.place().owner().map(str::to_owned),
         status: entry.status(),
         received: entry.received(),

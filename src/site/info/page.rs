@@ -16,7 +16,7 @@ use crate::site::lists::page as lists;
 use crate::site::lists::page::{ActionResult, ActionResultView};
 use crate::storage::store::timestamp;
 use wwwoffle_api::fetch_spec::AS_CONFIGURED;
-use wwwoffle_api::{BodyOnDisk, Field, Info, KeptInfo, PageParts, PartItem, PartState};
+use wwwoffle_api::{BodyOnDisk, Field, Info, PageParts, PartItem, PartState, StoredInfo};
 
 /// Maximum number of listed sub-resources of each state; the others are counted.
 const SHOWN_PARTS: usize = 15;
@@ -151,7 +151,7 @@ struct SubResourceView {
 
 #[derive(Serialize)]
 struct StoredEntryView<'a> {
-    entry: &'a KeptInfo,
+    entry: &'a StoredInfo,
     key: &'a str,
     owner: Text,
     /// Notes about the file and the body of the entry.
@@ -269,7 +269,7 @@ impl SubResourceView {
 }
 
 impl<'a> StoredEntryView<'a> {
-    fn new(info: &'a Info<Text>, entry: &'a KeptInfo, shell: &Shell) -> Self {
+    fn new(info: &'a Info<Text>, entry: &'a StoredInfo, shell: &Shell) -> Self {
         let owner = entry.owner.as_deref();
         Self {
             owner: owner.map_or(tr("for everyone"), |owner| shell.for_whom(owner)),

@@ -25,12 +25,12 @@ pub struct StoredCopy {
     pub request: HeaderMap,
     /// The segments with the requested bytes, if the entry is incomplete. Then `entry` is the
     /// newest segment.
-    pub part: Option<KeptPart>,
+    pub part: Option<StoredSegments>,
 }
 
 /// The segments of a page that contain the bytes of one request.
 #[derive(Clone, Debug)]
-pub struct KeptPart {
+pub struct StoredSegments {
     pub(crate) partial: Arc<Partial>,
     /// The requested ranges.
     pub(crate) satisfied: RangeSelection,

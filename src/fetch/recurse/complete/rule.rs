@@ -7,7 +7,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::super::choose::WantedClasses;
 use super::super::sub::referrer;
 use crate::base::text::{Text, tr};
-use crate::proxy::rules::{Asker, Ruling, StoragePolicy, determine_ruling};
+use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling};
 use wwwoffle_api::fetch_spec::PartClass;
 use wwwoffle_html::{references as links, references::Truncation};
 
@@ -30,7 +30,7 @@ pub(super) fn rule(
     url: &CanonicalUrl,
 ) -> SubResourceRule {
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
-    match determine_ruling(config, url, &Asker::of(&fields, local)) {
+    match determine_ruling(config, url, &FilterContext::of(&fields, local)) {
         _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
             SubResourceRule::LeftOut(tr("it is fetched only for browsers ([dont-get] \
                                           get-recursive)"))

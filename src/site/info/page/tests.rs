@@ -27,7 +27,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
         by_fingerprint: true,
         chain: chain(text),
     });
-    let kept = KeptInfo {
+    let kept = StoredInfo {
         owner: Some(text.to_owned()),
         status: 200,
         received: time(),
@@ -181,7 +181,7 @@ fn each_button_names_its_entry_and_is_absent_for_others() {
     let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let of = |owner: Option<&str>, key: String| {
         let plain = info(url, false);
-        let kept = plain.kept.map(|kept| KeptInfo { owner: owner.map(str::to_owned), ..kept });
+        let kept = plain.kept.map(|kept| StoredInfo { owner: owner.map(str::to_owned), ..kept });
         body(&Info { key, kept, ..plain })
     };
     let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];

@@ -34,8 +34,8 @@ impl RequestSlots {
     /// Creates `count` slots for requests, and the same number for tunnels.
     #[must_use]
     pub fn new(count: usize) -> Self {
-        let places = || Arc::new(Semaphore::new(count));
-        Self { requests: places(), tunnels: places() }
+        let slots = || Arc::new(Semaphore::new(count));
+        Self { requests: slots(), tunnels: slots() }
     }
 
     /// Takes a slot for `request`. A CONNECT request does not wait; other requests wait at most
@@ -55,17 +55,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_wait_for_a_place_and_tunnels_do_not() {
-        let (places, patience) = (RequestSlots::new(3), Duration::from_secs(5));
+        let (slots, patience) = (RequestSlots::new(3), Duration::from_secs(5));
         let (get, connect) = (Request::get("/").body(()).unwrap(), Request::connect("h:1"));
         let connect = connect.body(()).unwrap();
         for request in [&get, &connect] {
             let mut taken = Vec::new();
             for _ in 0..3 {
-                taken.push(places.take(request, patience).await.unwrap());
+                taken.push(slots.take(request, patience).await.unwrap());
             }
-            assert!(places.take(request, patience).await.is_none());
+            assert!(slots.take(request, patience).await.is_none());
             taken.pop();
-            assert!(places.take(request, patience).await.is_some());
+            assert!(slots.take(request, patience).await.is_some());
         }
     }
 }

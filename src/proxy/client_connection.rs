@@ -23,11 +23,11 @@ use crate::net::upstream::Reach;
 use crate::tls::leaf::HTTP_2;
 
 /// A slot among all connections or streams. Dropping it frees the slot.
-pub type HeldPlace = Arc<dyn Any + Send + Sync>;
+pub type ConnectionSlot = Arc<dyn Any + Send + Sync>;
 
 /// The client at the other end of a connection, and the purpose of the connection.
 #[derive(Clone, Debug)]
-pub struct Visitor {
+pub struct ClientConnection {
     /// The address of the client.
     pub peer: SocketAddr,
     /// The address of ours to which the client connected.
@@ -40,17 +40,17 @@ pub struct Visitor {
     /// Whether the client reached our own port through a CONNECT to this proxy.
     pub nested: bool,
     /// The client's slot, occupied while any request or tunnel of its connection is active.
-    _connected: HeldPlace,
+    _connected: ConnectionSlot,
     /// The slot of the stream, if the request came on a stream of an HTTP/2 connection.
-    _place: Option<HeldPlace>,
+    _slot: Option<ConnectionSlot>,
 }
 
-impl Visitor {
+impl ClientConnection {
     /// A client at `peer`, connected to our address `ours`. `connected` is the slot of the client.
     #[must_use]
-    pub fn new(peer: SocketAddr, ours: IpAddr, connected: HeldPlace) -> Self {
+    pub fn new(peer: SocketAddr, ours: IpAddr, connected: ConnectionSlot) -> Self {
         let (door, nested) = (Door::Plain, false);
-        Self { peer, ours, user: None, door, nested, _connected: connected, _place: None }
+        Self { peer, ours, user: None, door, nested, _connected: connected, _slot: None }
     }
 
     /// The owner of the client's requests.
@@ -85,8 +85,8 @@ impl Visitor {
 
     /// The same client, as one stream of its connection.
     #[must_use]
-    pub fn in_stream(self, place: HeldPlace) -> Self {
-        Self { _place: Some(place), ..self }
+    pub fn in_stream(self, slot: ConnectionSlot) -> Self {
+        Self { _slot: Some(slot), ..self }
     }
 }
 
@@ -109,7 +109,7 @@ impl HttpVersion {
 
 /// The client of our own pages.
 #[derive(Debug)]
-pub struct PageVisit {
+pub struct PageClient {
     /// The address of the client.
     pub peer: SocketAddr,
     /// The login to the proxy, which was removed from the request.
@@ -126,7 +126,7 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         &self,
         mode: Mode,
         url: CanonicalUrl,
-        visit: PageVisit,
+        page_client: PageClient,
         request: Request<Incoming>,
     ) -> ServerFuture<Response<Body>>;
 
@@ -136,9 +136,14 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         &self,
         stream: TlsStream<TokioIo<Upgraded>>,
         version: HttpVersion,
-        visitor: Visitor,
+        connection: ClientConnection,
     ) -> ServerFuture<hyper::Result<()>>;
 
     /// Serves a client that has requested a connection to the proxy itself, under the name `host`.
-    fn open_nested(&self, upgrade: OnUpgrade, visitor: Visitor, host: String) -> ServerFuture<()>;
+    fn open_nested(
+        &self,
+        upgrade: OnUpgrade,
+        connection: ClientConnection,
+        host: String,
+    ) -> ServerFuture<()>;
 }

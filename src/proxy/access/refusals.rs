@@ -68,22 +68,22 @@ impl SentAway {
 
 /// The refusals of clients: their limits, and the record of recent ones.
 #[derive(Debug)]
-pub struct Strangers {
-    places: Arc<Semaphore>,
+pub struct ClientRefusals {
+    slots: Arc<Semaphore>,
     throttle: LogThrottle,
     crowded_throttle: LogThrottle,
     sent_away: Mutex<Option<SentAway>>,
 }
 
-impl Default for Strangers {
+impl Default for ClientRefusals {
     fn default() -> Self {
-        let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
+        let slots = Arc::new(Semaphore::new(MAX_AT_ONCE));
         let (throttle, crowded_throttle, sent_away) = Default::default();
-        Self { places, throttle, crowded_throttle, sent_away }
+        Self { slots, throttle, crowded_throttle, sent_away }
     }
 }
 
-impl Strangers {
+impl ClientRefusals {
     /// Refuses a client that may not use the proxy, and records the refusal.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
         self.log_refusal(peer);
@@ -116,14 +116,14 @@ impl Strangers {
     }
 
     fn send(&self, tasks: &Tasks, stream: TcpStream, text: &'static [u8]) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
+        let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else { return };
         let stopping = tasks.clone();
         tasks.spawn(async move {
             tokio::select! {
                 _told_or_not = timeout(PATIENCE, answer(stream, text)) => {}
                 () = stopping.stopping() => {}
             }
-            drop(place);
+            drop(slot);
         });
     }
 
@@ -148,15 +148,15 @@ mod tests {
 
     #[test]
     fn refused_clients_are_listed_for_an_hour() {
-        let (strangers, start) = (Strangers::default(), clock::now());
+        let (refused, start) = (ClientRefusals::default(), clock::now());
         let after = |minutes: u64| start + Duration::from_secs(60 * minutes);
         let client = IpAddr::from([10, 0, 0, 1]);
-        assert_eq!(strangers.recent_refusals(start), None);
+        assert_eq!(refused.recent_refusals(start), None);
         for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
-            strangers.count(client, after(minute));
-            let refusals = SentAway { count, client, at: after(minute) };
-            assert_eq!(strangers.recent_refusals(after(minute + 59)), Some(refusals));
-            assert_eq!(strangers.recent_refusals(after(minute + 60)), None);
+            refused.count(client, after(minute));
+            let expected = SentAway { count, client, at: after(minute) };
+            assert_eq!(refused.recent_refusals(after(minute + 59)), Some(expected));
+            assert_eq!(refused.recent_refusals(after(minute + 60)), None);
         }
     }
 

@@ -12,9 +12,9 @@ use super::store::{Store, StoredCopy};
 use crate::net::upstream::BoxError;
 
 /// A stored body in decoded pieces.
-pub(crate) struct KeptPieces(Body);
+pub(crate) struct BodyPieces(Body);
 
-impl KeptPieces {
+impl BodyPieces {
     /// The body of `kept`, from its beginning.
     pub(crate) fn of(store: &Store, kept: &Arc<StoredCopy>) -> Self {
         let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
@@ -50,7 +50,7 @@ pub(crate) async fn read_beginning(
     kept: &Arc<StoredCopy>,
     length: usize,
 ) -> Result<Vec<u8>, BoxError> {
-    let (mut pieces, mut head) = (KeptPieces::of(store, kept), Vec::new());
+    let (mut pieces, mut head) = (BodyPieces::of(store, kept), Vec::new());
     while head.len() < length
         && let Some(piece) = pieces.next().await?
     {
