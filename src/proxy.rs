@@ -94,7 +94,6 @@ use self::receive::{ReceivedRequest, receive};
 use self::site::Door;
 use self::target::{BadTarget, Target};
 use crate::base::basic::Login;
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::Interim;
 use crate::page::context::PageReader;
@@ -219,7 +218,7 @@ async fn answer_resource(
 ) -> Response<Body> {
     let ReceivedRequest { mode, resource, parts, form, rest } = received;
     let owner = client.connection.owner();
-    let mut request = ProxyRequest::new(context, owner, resource, parts, form, mode, clock::now());
+    let mut request = ProxyRequest::new(context, owner, resource, parts, form, mode);
     let record = RequestRecord::of(context, &request);
     let mut response = 'response: {
         if let Some(response) = stand_in::response(context, &client.connection, &request) {

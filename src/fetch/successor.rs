@@ -122,15 +122,8 @@ fn successor(
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let mut parts = parts;
     parts.headers = without_hop(parts.headers);
-    let ask = ProxyRequest::new(
-        &context.proxy,
-        owner,
-        resource,
-        parts,
-        body,
-        context.base.mode.now(),
-        clock::now(),
-    );
+    let ask =
+        ProxyRequest::new(&context.proxy, owner, resource, parts, body, context.base.mode.now());
     let mut next = want::outgoing(context, &ask, if keeps_body { RequestKind::Post } else { kind });
     next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.summary.page.clone_from(&outgoing.summary.page);

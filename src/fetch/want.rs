@@ -7,7 +7,6 @@ use hyper::{HeaderMap, Method, Request};
 use wwwoffle_spool::{AddOutcome, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
-use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Requester;
 use crate::fetch::context::FetchContext;
@@ -191,7 +190,7 @@ pub(super) fn build_request(
     fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (parts, ()) = request.into_parts();
     let (owner, mode) = (requester.owner.clone(), context.base.mode.now());
-    ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now())
+    ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode)
 }
 
 /// The queued form of the request `ask`.

@@ -27,6 +27,7 @@ use super::reload;
 use super::rules::{self, FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
 use super::{censor, conditional, memento, websocket};
+use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::{self, Owner, Places};
 use crate::base::spelling::Spelling;
@@ -100,6 +101,19 @@ pub struct ClientHead {
     pub audience: Audience,
 }
 
+impl ClientHead {
+    /// Takes the properties of the connection out of `fields`.
+    fn new(method: Method, version: Version, mut fields: HeaderMap) -> Self {
+        let upgrade = has_member(&fields, &CONNECTION, "upgrade")
+            .then(|| fields.get(UPGRADE).cloned())
+            .flatten();
+        let trailers = has_member(&fields, &TE, "trailers");
+        strip_fields(&method, &mut fields);
+        let audience = Audience::of(&method, &fields);
+        Self { method, fields, version, upgrade, trailers, audience }
+    }
+}
+
 /// The state of the proxy when a request arrived. A later change does not apply to the request.
 #[derive(Debug)]
 pub struct RequestStart {
@@ -144,71 +158,54 @@ impl ProxyRequest {
         request: Parts,
         form: Option<Bytes>,
         mode: Mode,
-        now: SystemTime,
     ) -> Self {
-        let Parts { method, version, headers: mut fields, extensions, .. } = request;
+        let Parts { method, version, headers: fields, extensions, .. } = request;
         let config = context.base.config();
-        let upgrade = has_member(&fields, &CONNECTION, "upgrade")
-            .then(|| fields.get(UPGRADE).cloned())
-            .flatten();
-        let trailers = has_member(&fields, &TE, "trailers");
         let has_body = has_body(&fields) || extensions.get::<Unframed>().is_some();
-        let is_websocket = websocket::is_asked(upgrade.as_ref());
-        strip_fields(&method, &mut fields);
-        let audience = Audience::of(&method, &fields);
-        let intent = audience.intent;
-        let shown_at = memento::displayed_version(&mut fields, &context.base.local);
-        let shown_at = shown_at.filter(|_| intent == Intent::Part);
+        let mut head = ClientHead::new(method, version, fields);
+        let intent = head.audience.intent;
+        let shown_at = memento::displayed_version(&mut head.fields, &context.base.local)
+            .filter(|_| intent == Intent::Part);
         let bare = resource.url.without_credentials();
         let ruling =
-            determine_ruling(&config, &bare, &FilterContext::of(&fields, &context.base.local));
+            determine_ruling(&config, &bare, &FilterContext::of(&head.fields, &context.base.local));
         let parts = UrlParts::of(&bare);
-        let (control, overruled) = reload::control(&config, mode, &parts, &fields);
+        let (control, overruled) = reload::control(&config, mode, &parts, &head.fields);
         resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
         let places =
-            |url: &mut _| Arc::new(Places::of(url, &fields, &owner).with_spelling(&spelling));
+            |url: &mut _| Arc::new(Places::of(url, &head.fields, &owner).with_spelling(&spelling));
         let form = form.map(|body| Form { body, answers: places(&mut resource.url.clone()) });
         if let Some(form) = &form {
             resource.url = resource.url.with_post(&digest(&form.body));
         }
         let places = places(&mut resource.url);
         let asked = DecisionInput {
-            method: method_kind(&method, form.is_some(), has_body || is_websocket),
+            method: method_kind(&head, form.is_some(), has_body),
             intent,
             reload: control.is_reload(),
             only_if_cached: control.only_if_cached,
-            upgrade: upgrade.is_some(),
+            upgrade: head.upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
-            event_stream: wants_event_stream(&fields),
+            event_stream: wants_event_stream(&head.fields),
             standing: standing(context, &ruling, &bare),
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
             dated: false,
             form_answer: bare.is_form_answer(),
         };
-        let is_for_all = asked.standing == StoragePolicy::Usual
-            && upgrade.is_none()
-            && matches!(asked.method, MethodKind::Get | MethodKind::Head);
-        let modification =
-            Modification::of(&config, mode, (&bare, &owner), (&method, &fields, intent));
-        let modification = match extensions.get::<Arc<GatewayMark>>() {
-            Some(gate) => {
-                let of = (&bare, &owner, &fields);
-                Some(Modification::in_gateway(modification, gate, &config, mode, of))
-            }
-            None => modification,
-        };
+        let (of_head, gate) = ((&head.method, &head.fields, intent), extensions.get());
+        let modification = Modification::of(&config, mode, (&bare, &owner), of_head, gate);
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
-        let codings = coding_terms(&mut fields, modification.as_ref(), is_for_all, is_file);
+        let codings = coding_terms(&mut head.fields, modification.as_ref(), &asked, is_file);
         Self {
             resource,
             bare,
             ruling,
             owner,
             places,
-            head: ClientHead { method, fields, version, upgrade, trailers, audience },
-            start: RequestStart { mode, config, now },
+            head,
+            start: RequestStart { mode, config, now: clock::now() },
             asked,
             form,
             copy: CopyTerms { control, overruled, shown_at, verdict: None, near: None },
@@ -335,11 +332,14 @@ fn has_body(fields: &HeaderMap) -> bool {
         || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
-fn method_kind(method: &Method, small_post: bool, is_more: bool) -> MethodKind {
-    match *method {
-        // With a body, the response depends on that body, which is not part of the key. A WebSocket
-        // request switches to another protocol.
-        Method::GET | Method::HEAD if is_more => MethodKind::Other,
+fn method_kind(head: &ClientHead, small_post: bool, has_body: bool) -> MethodKind {
+    match head.method {
+        // The response depends on the body, which is not part of the key.
+        Method::GET | Method::HEAD if has_body => MethodKind::Other,
+        // The request switches to another protocol.
+        Method::GET | Method::HEAD if websocket::is_asked(head.upgrade.as_ref()) => {
+            MethodKind::Other
+        }
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
         Method::POST if small_post => MethodKind::Post,
@@ -365,9 +365,12 @@ fn standing(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> Stor
 fn coding_terms(
     fields: &mut HeaderMap,
     modification: Option<&Modification>,
-    is_for_all: bool,
+    asked: &DecisionInput,
     is_file: bool,
 ) -> CodingTerms {
+    let is_for_all = asked.standing == StoragePolicy::Usual
+        && !asked.upgrade
+        && matches!(asked.method, MethodKind::Get | MethodKind::Head);
     let is_page = modification.is_some_and(Modification::is_of_page);
     if !is_for_all && (is_page || modification.is_some_and(Modification::reads_all)) {
         // A response that is not stored would be requested in the codings of the client. We might

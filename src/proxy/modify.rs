@@ -83,8 +83,31 @@ enum BrowserUse {
 }
 
 impl Modification {
-    /// The configured modifications for a request; `None` if there are no changes.
+    /// The configured modifications for a request, and those for the gateway, which modifies every
+    /// response; `None` if there are no changes.
     pub(super) fn of(
+        config: &Arc<Config>,
+        mode: Mode,
+        (url, owner): (&CanonicalUrl, &Owner),
+        (method, fields, intent): (&Method, &HeaderMap, Intent),
+        gate: Option<&Arc<GatewayMark>>,
+    ) -> Option<Self> {
+        let configured = Self::configured(config, mode, (url, owner), (method, fields, intent));
+        let Some(gate) = gate.cloned() else { return configured };
+        let modification = configured.unwrap_or_else(|| Self {
+            changes: None,
+            has_bar: false,
+            is_still: false,
+            url: url.clone(),
+            owner: owner.clone(),
+            config: Arc::clone(config),
+            reader: PageReader::of(mode, fields),
+            gate: None,
+        });
+        Some(Self { gate: Some(gate), ..modification })
+    }
+
+    fn configured(
         config: &Arc<Config>,
         mode: Mode,
         (url, owner): (&CanonicalUrl, &Owner),
@@ -116,30 +139,6 @@ impl Modification {
     /// The gateway request, if the response is for the gateway.
     pub(super) fn gate(&self) -> Option<&GatewayMark> {
         self.gate.as_deref()
-    }
-
-    /// The modifications for the gateway, which modifies every response.
-    pub(super) fn in_gateway(
-        configured: Option<Self>,
-        gate: &Arc<GatewayMark>,
-        config: &Arc<Config>,
-        mode: Mode,
-        (url, owner, fields): (&CanonicalUrl, &Owner, &HeaderMap),
-    ) -> Self {
-        let gate = Some(Arc::clone(gate));
-        match configured {
-            Some(configured) => Self { gate, ..configured },
-            None => Self {
-                changes: None,
-                has_bar: false,
-                is_still: false,
-                url: url.clone(),
-                owner: owner.clone(),
-                config: Arc::clone(config),
-                reader: PageReader::of(mode, fields),
-                gate,
-            },
-        }
     }
 
     /// Whether the response must be decoded, whatever its type.

@@ -293,7 +293,6 @@ pub(super) fn to_queue(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::clock;
     use crate::base::mode::Mode;
     use crate::base::owner::Owner;
     use crate::daemon::testing::TestDaemon;
@@ -305,7 +304,7 @@ mod tests {
     fn ask(context: &ProxyContext, url: &str) -> ProxyRequest {
         let (resource, owner) = (of_url(url, &context.base.local).unwrap(), Owner::Local);
         let request = Request::new(()).into_parts().0;
-        ProxyRequest::new(context, owner, resource, request, None, Mode::Offline, clock::now())
+        ProxyRequest::new(context, owner, resource, request, None, Mode::Offline)
     }
 
     async fn keep(context: &ProxyContext, ask: &ProxyRequest) -> Arc<StoredCopy> {

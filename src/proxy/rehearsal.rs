@@ -13,7 +13,6 @@ use super::memento::NotChosen;
 use super::plan::{RequestPlan, plan_request};
 use super::rules::Ruling;
 use super::target;
-use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
 use crate::net::upstream::Reach;
@@ -57,7 +56,7 @@ impl Rehearsal {
         *request.method_mut() = Method::GET;
         *request.headers_mut() = fields;
         let parts = request.into_parts().0;
-        let ask = ProxyRequest::new(context, owner, resource, parts, None, mode, clock::now());
+        let ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
         Some(Self { ask, may_reach })
     }
 

@@ -12,7 +12,6 @@ use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::choose::{ChosenLink, part};
 use super::follow::Document;
-use crate::base::clock;
 use crate::base::owner::Places;
 use crate::fetch::want;
 use crate::net::upstream::Origin;
@@ -50,8 +49,7 @@ impl Sub {
         let context = document.context;
         let (owner, resource) = (document.owner.clone(), self.resource.clone());
         let (parts, mode) = (self.parts(document, class), context.base.mode.now());
-        let ask =
-            ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode, clock::now());
+        let ask = ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode);
         let is_usual = ask.ruling == Ruling::Usual(StoragePolicy::Usual)
             || matches!(ask.ruling, Ruling::Moved { .. });
         let may = *document.config.dont_get.get_recursive.of(&UrlParts::of(&ask.bare));

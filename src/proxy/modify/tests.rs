@@ -27,7 +27,7 @@ fn modification(options: &str, method: &Method, request: &[(&str, &str)]) -> Opt
     let owner = Owner::of(IpAddr::V4(Ipv4Addr::LOCALHOST), None);
     let request = fields(request);
     let intent = intent(method, &request);
-    Modification::of(&config, Mode::Offline, (&url, &owner), (method, &request, intent))
+    Modification::configured(&config, Mode::Offline, (&url, &owner), (method, &request, intent))
 }
 
 #[test]
