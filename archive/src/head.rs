@@ -5,6 +5,8 @@
 
 use std::io::{self, BufRead};
 
+use http::HeaderName;
+
 use crate::chunked::read_line;
 use crate::refusal::Reason;
 
@@ -26,12 +28,6 @@ const ONE_HOP: [&str; 9] = [
     "transfer-encoding",
     "upgrade",
 ];
-
-/// The fields of a request that contain secrets.
-const SECRET: [&str; 4] = ["authorization", "proxy-authorization", "cookie", FORM];
-
-/// The field of a stored request that holds the sealed body of its form.
-const FORM: &str = "wwwoffle-form";
 
 /// Response fields that set a cookie.
 pub(crate) const SETS_COOKIE: [&str; 2] = ["set-cookie", "set-cookie2"];
@@ -84,7 +80,7 @@ pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
 
 /// Removes the sealed body of a form from a stored head, because only this spool can decrypt it.
 pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
-    without(head, &[FORM])
+    without(head, &[wwwoffle_http::head::FORM.as_str()])
 }
 
 fn without(head: &[u8], names: &[&str]) -> Vec<u8> {
@@ -162,7 +158,7 @@ impl ResponseHead {
     /// The head in the form of the spool: HTTP/1.1 without hop-by-hop fields.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("HTTP/1.1 {:03} {}\r\n", self.status, self.reason).into_bytes();
-        self.fields.write(&mut head, &ONE_HOP);
+        self.fields.write(&mut head, is_one_hop);
         head
     }
 }
@@ -184,10 +180,10 @@ impl RequestHead {
         Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })
     }
 
-    /// Whether the request has a login, a cookie or a stored form, which identifies the person who
-    /// sent it.
+    /// Whether the request has a login, a token, a cookie or a stored form, which identifies the
+    /// person who sent it.
     pub(crate) fn is_private(&self) -> bool {
-        SECRET.iter().any(|name| self.fields.has(name))
+        self.fields.0.iter().any(|(name, _)| is_secret(name))
     }
 
     /// The approximate memory use, in bytes.
@@ -199,8 +195,7 @@ impl RequestHead {
     /// The head in the form of the spool: without secrets and hop-by-hop fields.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target).into_bytes();
-        let left_out: Vec<&str> = ONE_HOP.into_iter().chain(SECRET).collect();
-        self.fields.write(&mut head, &left_out);
+        self.fields.write(&mut head, |name| is_one_hop(name) || is_secret(name));
         head
     }
 }
@@ -268,11 +263,9 @@ impl Fields {
         })
     }
 
-    fn write(&self, out: &mut Vec<u8>, left_out: &[&str]) {
+    fn write(&self, out: &mut Vec<u8>, is_left_out: impl Fn(&str) -> bool) {
         for (name, value) in &self.0 {
-            let is_left_out = left_out.iter().any(|one| name.eq_ignore_ascii_case(one))
-                || self.has_word("connection", name);
-            if !is_left_out {
+            if !is_left_out(name) && !self.has_word("connection", name) {
                 out.extend_from_slice(name.as_bytes());
                 out.extend_from_slice(b": ");
                 out.extend_from_slice(value);
@@ -281,6 +274,15 @@ impl Fields {
         }
         out.extend_from_slice(b"\r\n");
     }
+}
+
+fn is_one_hop(name: &str) -> bool {
+    ONE_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
+/// Whether a field of a request is secret.
+fn is_secret(name: &str) -> bool {
+    HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| wwwoffle_http::head::is_secret(&name))
 }
 
 /// Whether a byte may be part of a token (RFC 9110 §5.6.2).
@@ -327,10 +329,12 @@ mod tests {
 
     #[test]
     fn a_request_is_stored_without_its_secrets() {
-        let head = b"GET /a HTTP/1.1\r\nHost: h\r\nCookie: a=b\r\nAuthorization: x\r\n\r\n";
-        let head = RequestHead::parse(head).unwrap();
-        assert!(head.is_private());
-        assert_eq!(head.bytes(), b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
+        for secret in ["Cookie: a=b", "Authorization: x", "X-Api-Key: x", "wwwoffle-form: x"] {
+            let head = format!("GET /a HTTP/1.1\r\nHost: h\r\n{secret}\r\n\r\n");
+            let head = RequestHead::parse(head.as_bytes()).unwrap();
+            assert!(head.is_private(), "{secret}");
+            assert_eq!(head.bytes(), b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n", "{secret}");
+        }
         for bad in ["", "GET", "get /\r\n\r\n", "GET /\u{1}\r\n\r\n", "\r\nGET /"] {
             let parsed = RequestHead::parse(bad.as_bytes());
             assert!(parsed.is_err() || bad.starts_with('\r'), "{bad:?}");
