@@ -8,6 +8,7 @@ use wwwoffle_url::Key;
 use super::caller::Caller;
 use super::queue::QueueRank;
 use crate::base::clock;
+use crate::base::owner::Owner;
 use crate::fetch::hold::Holder;
 use crate::net::link::LinkClass;
 use crate::proxy::download::{self, ProgressSnapshot};
@@ -52,7 +53,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         downloads: downloads(caller),
         connections: u64::try_from(context.connected()).unwrap_or(u64::MAX),
         outward_refused: context.net.upstream.dialer().refused_count(),
-        rejections: rejections(context),
+        rejections: rejections(caller),
     }
 }
 
@@ -86,16 +87,19 @@ pub(super) fn link_report(context: &SiteContext) -> LinkReport {
     }
 }
 
-/// Returns the clients that recently rejected our certificates.
-pub(super) fn rejections(context: &SiteContext) -> Vec<RejectionItem> {
-    let list =
-        context.proxy.clients.tls.rejections.list(clock::now()).into_iter().take(MAX_REJECTIONS);
-    list.map(|one| RejectionItem {
-        host: one.host,
-        client: one.client.to_string(),
-        until: timestamp(one.until),
-    })
-    .collect()
+/// Returns the clients that recently rejected our certificates. A caller at another machine gets
+/// only its own rejections, because the hosts tell what the others visit.
+pub(super) fn rejections(caller: &Caller) -> Vec<RejectionItem> {
+    let sees_all = caller.is_here() || caller.is_administrator();
+    let list = caller.context.proxy.clients.tls.rejections.list(clock::now()).into_iter();
+    let list = list.filter(|one| sees_all || Owner::of(one.client, None) == caller.owner);
+    list.take(MAX_REJECTIONS)
+        .map(|one| RejectionItem {
+            host: one.host,
+            client: one.client.to_string(),
+            until: timestamp(one.until),
+        })
+        .collect()
 }
 
 /// Returns the queued requests that the caller may see, oldest first.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::harness::client::Response;
 use crate::harness::tools::need_root;
-use crate::harness::{Client, Daemon, daemon};
+use crate::harness::{Client, Daemon, Tls, daemon, eventually};
 use crate::network::inward::{ELSEWHERE, in_a_namespace};
 use crate::security::identity::{NOBODY, prepare};
 use crate::security::logins::{control, login, users};
@@ -168,6 +168,25 @@ fn each_route_has_its_permission() {
 #[ignore = "needs unshare and ip"]
 fn each_option_has_its_permission() {
     in_a_namespace(module_path!(), "each_option_has_its_permission", each_option_is_for_whom_it_is);
+}
+
+#[test]
+#[ignore = "needs unshare and ip"]
+fn guests_see_only_their_own_rejections() {
+    in_a_namespace(module_path!(), "guests_see_only_their_own_rejections", || {
+        with_callers(|caller| {
+            if caller.name.starts_with("user") {
+                return;
+            }
+            let ours = SocketAddr::from(([127, 0, 0, 1], caller.daemon.addr().port()));
+            let tls = Tls { authority: &[], alpn: &[] };
+            assert!(Client::connect_tls(ours, "h.example:443", "h.example", tls).is_err());
+            eventually("it is in the log", || caller.daemon.log().contains("rejects our"));
+            let status = caller.send("GET", "/api/status", "text/plain", "", "").text();
+            let sees = caller.may == Permission::Administer || caller.address != Some(ELSEWHERE);
+            assert_eq!(status.contains("h.example"), sees, "{}: {status}", caller.name);
+        });
+    });
 }
 
 fn each_route_is_for_whom_it_is() {

@@ -50,7 +50,7 @@ pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
         intercept: config.https.intercept,
         secure: &secure,
         phone: phone.as_deref(),
-        rejected: &status::rejections(context),
+        rejected: &status::rejections(caller),
     };
     let mut response = caller.page(page::page(shell, &trust));
     // Only this page loads anything from another origin: the style sheet of its test.
