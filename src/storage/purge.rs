@@ -22,7 +22,7 @@ use tracing::info;
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
 use wwwoffle_spool::purge::plan::{Fate, KeepReason, Plan, Planner, PurgeLimits, PurgeReason, Sum};
-use wwwoffle_spool::purge::space;
+use wwwoffle_spool::purge::{Space, space};
 use wwwoffle_spool::{Error, Spool, Uses};
 use wwwoffle_url::LocalHost;
 
@@ -51,8 +51,7 @@ pub enum PurgeTask {
     Purge,
     /// Purges automatically, to free space.
     ForRoom,
-    /// Purges automatically by age, and by `max-size` if it is a number of bytes. Free disk space
-    /// is ignored.
+    /// Purges automatically by age and by `max-size`. Free disk space is ignored.
     ByAge,
 }
 
@@ -156,7 +155,7 @@ pub fn purge(
         spool.forget_removed(0)?;
     }
     let mut policy = PurgePolicy::new(config, spool.pins()?, Uses::default(), local);
-    let limits = policy.limits(room().filter(|_| what != PurgeTask::ByAge));
+    let limits = limits(&policy, what, room());
     let looked = AtomicU64::new(0);
     let tell = |count| {
         looked.store(count, Ordering::Relaxed);
@@ -201,6 +200,13 @@ pub fn purge(
 }
 
 /// Makes a plan by walking the files.
+/// The limits of a purge. `space` is that of the disk, if known.
+fn limits(policy: &PurgePolicy, what: PurgeTask, space: Option<Space>) -> PurgeLimits {
+    let limits = policy.limits(space);
+    let min_free = limits.min_free.filter(|_| what != PurgeTask::ByAge);
+    PurgeLimits { min_free, ..limits }
+}
+
 fn plan_by_walking(
     spool: &Spool,
     policy: &PurgePolicy,
@@ -396,6 +402,21 @@ mod tests {
                 assert!(purging.take_turn().is_ok());
             }
         });
+    }
+
+    #[test]
+    fn a_purge_by_age_ignores_only_the_free_space() {
+        let (pins, uses) = (std::collections::BTreeSet::new(), Uses::default());
+        let policy = PurgePolicy::new(Arc::default(), pins, uses, LocalHost::default());
+        let space = Some(Space { total: 9_000, free: 5 });
+        for (what, min_free) in [
+            (PurgeTask::ByAge, None),
+            (PurgeTask::ForRoom, Some((225, 5))),
+            (PurgeTask::Purge, Some((225, 5))),
+        ] {
+            let limits = limits(&policy, what, space);
+            assert_eq!((limits.max_size, limits.min_free), (Some(4_500), min_free), "{what:?}");
+        }
     }
 
     #[test]
