@@ -1,4 +1,4 @@
-//! The sub-resources of a page: a member of `GET /api/info`.
+//! The sub-resources of a page: a member of the response to `GET /api/info`.
 
 use serde::{Deserialize, Serialize};
 

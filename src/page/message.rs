@@ -28,7 +28,7 @@ pub enum Message<'a> {
         /// The fault, in words.
         detail: &'a str,
     },
-    /// The part of an address of ours after the name of the page is invalid.
+    /// An address of ours is invalid after its beginning, which names a page or the gateway.
     BadAddress {
         /// The fault, in words.
         detail: &'a str,

@@ -107,7 +107,7 @@ struct GatewayRequest {
     is_unasked: bool,
 }
 
-/// A client of the gateway, with the address of ours that it used.
+/// A client of the gateway. The `origin` of `shell` is the address of ours that the client used.
 struct GatewayClient {
     context: Arc<ProxyContext>,
     client: Client,

@@ -31,7 +31,7 @@ section! {
         "extra-ca" => extra_ca: ExtraAuthorities = "[]", Restart, Trust;
         /// Individual certificates of origins that are accepted despite an error.
         "allowed-certificates" => allowed_certificates: AllowedCertificates = "[]", Live, Trust;
-        /// The domains that the certificate authority of wwwoffle is limited to when it is created or renewed. It is valid for these domains only, and all other HTTPS passes through tunnels.
+        /// The domains to which the certificate authority of wwwoffle is limited when it is created or renewed. HTTPS of all other hosts then passes through tunnels. Without domains there is no limit.
         "name-constraints" => name_constraints: Domains = "[]", Restart, Trust;
     }
 }

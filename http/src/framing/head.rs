@@ -8,7 +8,8 @@ const MAX_EMPTY_LINES: u8 = 2;
 /// The longest method in bytes; the longest registered one has 17.
 const MAX_METHOD: usize = 64;
 
-/// The maximum number of bytes of a value that are stored: twice the length of a valid number.
+/// The number of bytes that are stored of the value of a checked field. A longer `Content-Length`
+/// or `Transfer-Encoding` is refused.
 const MAX_VALUE: usize = 40;
 
 /// The maximum length of a body in bytes. Every implementation can count up to it.

@@ -35,7 +35,7 @@ const AFTER_ROOM: Duration = Duration::from_secs(5 * 60);
 const AFTER_TOO_LITTLE: Duration = Duration::from_secs(15 * 60);
 
 /// The maximum difference between the progress of the system clock and the elapsed time. A larger
-/// difference is a jump. After a jump, nothing is removed for this time.
+/// difference is a jump. After a jump, nothing is removed for as long as this constant.
 const CLOCK_ASTRAY: Duration = Duration::from_secs(60 * 60);
 
 /// The key of the last automatic purge in the state.

@@ -23,8 +23,8 @@ use crate::tree::versions::version_path;
 use crate::tree::{Sum, Tree};
 use wwwoffle_url::Key;
 
-/// The smallest body that is shared, in bytes. For a smaller body, the reference takes as much
-/// space as the body.
+/// The smallest body that is shared, in bytes. Sharing a smaller body saves little, because each
+/// entry still needs a file of its own.
 pub const MIN_SHARED: u64 = 16 << 10;
 
 /// The result of [`crate::Spool::share`].
