@@ -119,7 +119,7 @@ fn the_home_page_shows_users_their_own_entries() {
     owners::get(&daemon, "ada", &origin.url("/later"), "");
     let (ada, bob) = (read("ada"), read("bob"));
     assert!(ada.contains("1 request waiting"), "{ada}");
-    assert!(bob.contains("0 requests waiting") && bob.contains("0 entries saved"), "{bob}");
+    assert!(bob.contains("Nothing waiting.") && bob.contains("0 entries saved"), "{bob}");
     assert!(!bob.contains("Secret tea") && !bob.contains("<img"), "{bob}");
 }
 
