@@ -161,11 +161,12 @@ async fn finish_stored(
 /// Returns how the stored copy arrived if it answers the request. `None` if the origin must be
 /// contacted. A form is never answered by a stored copy.
 ///
-/// A copy that was checked since a run began counts as fetched by this run. A shared copy that was
-/// checked after the request was queued also answers it: another client may have sent the same
-/// request. This rule does not apply to requests with secrets, to copies that vary, and to
-/// responses other than 2xx, because redirects are followed for each request. A fresh copy answers
-/// requests of runs and for sub-resources, unless they demand revalidation.
+/// - [`UrlOutcome::Fetched`]: the copy was checked since a run of the request began. Or it is a
+///   shared copy that was checked after the request was queued, because another client may have
+///   sent the same request. The second case excludes requests with secrets, copies that vary, and
+///   responses other than 2xx, because redirects are followed for each request.
+/// - [`UrlOutcome::Kept`]: the copy is fresh, the request belongs to a run or is for a
+///   sub-resource, and it does not demand revalidation.
 fn is_answered(
     context: &FetchContext,
     outgoing: &Outgoing,
@@ -237,9 +238,9 @@ async fn fetch_response(
                 if !is_elsewhere && !is_left {
                     return (download, outcome, None);
                 }
-                // This request cannot use the running download: its response is for other requests
-                // only, all its clients have left, or its client may not reach this origin. So this
-                // request is sent separately.
+                // This request cannot use the running download: the response is for other requests
+                // only, or the download failed because all its clients left or because its client
+                // is not allowed to reach this origin. So this request is sent separately.
             }
             Joined::New(download) => return run_ours(context, job, download).await,
         }

@@ -61,7 +61,7 @@ pub(super) struct Allowed {
     pub(super) over_metered: Option<Most>,
 }
 
-/// The largest number of bytes; `None` if unlimited.
+/// Budgets in bytes, for a fetch and for a day; `None` if unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Most {
     pub(super) fetch: Option<u64>,
@@ -196,7 +196,7 @@ impl Budget {
             return;
         };
         // An earlier version of the program did not record whether the connection was metered. In
-        // this case all bytes count as metered, so no metered budget is exceeded.
+        // this case all bytes count as metered, so that the metered budgets are not exceeded.
         let metered = words.next().and_then(|word| word.parse().ok()).unwrap_or(all);
         (self.day, self.all.day, self.over_metered.day) = (day, all, metered);
     }

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use crate::base::pace::Pace;
 use wwwoffle_api::Whole;
 
-/// The state between two measurements.
+/// The samples from which the rate and the remaining time are estimated.
 #[derive(Clone, Debug, Default)]
 pub struct Gauge {
     bytes: Pace,

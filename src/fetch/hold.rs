@@ -114,7 +114,7 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Hold> {
 }
 
 /// The reasons that hold back the waiting requests at these places, with their counts. `None` if
-/// any of them may start soon or has left the queue.
+/// any of the requests is not held back, is held back only for a short time, or has left the queue.
 #[must_use]
 pub fn all_held<'a>(
     context: &FetchContext,

@@ -89,8 +89,8 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
 }
 
 /// Attempts a request for one spelling of its URL, and follows its redirects to other spellings.
-/// All spellings have the same key, so their requests cannot wait in the queue on their own. `sent`
-/// has the targets requested so far, which are not requested again.
+/// All spellings have the same key, so their requests cannot be queued separately. `sent` has the
+/// targets requested so far, which are not requested again.
 async fn attempt_spelling(
     context: &Arc<FetchContext>,
     mut outgoing: Outgoing,

@@ -149,8 +149,8 @@ impl FetchSchedule {
         self.refresh(&name);
     }
 
-    /// Frees the slot of an active request that sends nothing more to its origin, unless too many
-    /// requests have done so. Returns whether the slot was freed.
+    /// Frees the slot of an active request that sends nothing more to its origin, unless
+    /// [`MAX_ASIDE`] active requests have freed theirs. Returns whether the slot was freed.
     pub(super) fn step_aside(&mut self, key: &Key) -> bool {
         let may = self.requests.get(key).is_some_and(|request| request.active && !request.aside);
         if !may || self.aside >= MAX_ASIDE {

@@ -1,4 +1,4 @@
-//! Requests that are tried again. The tests replace the worker.
+//! Tests for retried requests. No worker runs: the tests take requests from the queue in its place.
 
 use std::sync::mpsc::sync_channel;
 

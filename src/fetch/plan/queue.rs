@@ -84,7 +84,7 @@ struct HostEstimate {
     plan: HostPlan,
     /// The time at which the first request to the host may start.
     first: Option<Timestamp>,
-    /// The number of requests that keep a delay from each other. The delay is `distance`.
+    /// The number of requests between which a delay is kept. The delay is `distance`.
     polite: u32,
     distance: Duration,
 }
@@ -222,8 +222,8 @@ fn class_of(request: &OutgoingSummary) -> super::sizes::SizeClass {
     class(request.kind, request.class.as_deref(), request.place.url())
 }
 
-/// The budgets for the plan. A fetch started by a person has its full budget, and the rest of the
-/// day's budget.
+/// The budgets for the plan. A fetch that a person starts has the full budget for a fetch, and the
+/// rest of the day's budget.
 fn budget(context: &FetchContext, config: &Config, now: Timestamp, zone: &TimeZone) -> PlanBudget {
     let allowed = Allowed::of(&config.fetch_options, context.net.link.class(config));
     let metered = allowed.over_metered.and_then(|most| most.fetch);

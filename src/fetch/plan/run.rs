@@ -259,8 +259,8 @@ fn may_have_references(class: SizeClass) -> bool {
     matches!(class, None | Some(Frames | Iframes | Scripts | Stylesheets))
 }
 
-/// The number of missing bytes of the most complete partial entry at `places`. `None` if there is
-/// none, or its length is unknown.
+/// The number of bytes missing from the most complete partial entry at the personal place, or else
+/// at the public place. `None` if there is no partial entry of known length.
 pub(super) async fn missing_bytes(context: &FetchContext, places: &Places) -> Option<u64> {
     for place in [&places.own, &places.public] {
         let Ok(found) = context.storage.store.partials_of(place).await else { continue };

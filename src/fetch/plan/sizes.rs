@@ -19,7 +19,7 @@ pub(super) struct Sizes {
     missing: HashMap<Of, u64>,
 }
 
-/// A host, or all hosts beyond the bound, and a class.
+/// A host and a class. The host is empty for all hosts beyond [`MAX_KNOWN`].
 type Of = (Box<str>, SizeClass);
 
 #[derive(Clone, Copy, Debug, Default)]

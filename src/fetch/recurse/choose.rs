@@ -141,8 +141,8 @@ pub fn part(class: Class) -> Option<PartClass> {
 }
 
 /// Chooses the action for each reference of the document at `document`. Each URL occurs once, as a
-/// sub-resource if any reference to it is a sub-resource. Invalid URLs, local pages and the
-/// document itself are left out.
+/// sub-resource if any reference to it is a sub-resource to fetch. Invalid URLs, local pages and
+/// the document itself are not in the result.
 #[must_use]
 pub fn choose<'a>(
     found: &'a References,

@@ -333,7 +333,7 @@ impl Run {
     }
 
     /// Sets the waiting URLs to those in `queued`, each with the number of links that may be
-    /// followed. All other waiting URLs have left the queue: they were fetched or removed, or were
+    /// followed. All other waiting URLs are not in the queue: they were fetched or removed, or were
     /// never queued. They are forgotten, and considered again if they are found again.
     pub fn waits_for(&mut self, queued: HashMap<Key, Option<u16>>) {
         let gone = |(key, seen): (&Key, &Seen)| {

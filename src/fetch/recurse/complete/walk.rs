@@ -330,7 +330,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         Ok(public.filter(|answer| places.accepts_public(&answer.fields, false)))
     }
 
-    /// The places of a sub-resource. The page's credentials are used for its own origin.
+    /// The places of a sub-resource. The credentials of the page are used for the page's own origin
+    /// only.
     fn places(&self, url: &CanonicalUrl) -> Places {
         let page = self.page.url;
         let is_same = url.protocol() == page.protocol() && url.host_port() == page.host_port();
