@@ -45,9 +45,9 @@ impl SiteContext {
 /// Limits on how many expensive pages are served at the same time.
 #[derive(Debug)]
 pub struct PageLimits {
-    /// Held by each export of an archive.
+    /// The permits for exports of archives.
     pub exports: Arc<Semaphore>,
-    /// Held by each source page, which is completely in memory.
+    /// The permits for source pages, each of which is completely in memory.
     pub sources: Arc<Semaphore>,
 }
 

@@ -30,8 +30,9 @@ use wwwoffle_api::{EntryItem, Info, ListKind};
 /// Number of entries read in one blocking call.
 const ENTRIES_AT_ONCE: usize = 100;
 
-/// Returns what the argument `what` names: entries of the spool, by default all, or the queue. The
-/// walk through the spool proceeds as the client reads, and ends when the client disconnects.
+/// Returns the list that the argument `what` names: entries of the spool (by default all entries)
+/// or the queue. The walk through the spool proceeds as the client reads, and ends when the client
+/// disconnects.
 pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,

@@ -154,8 +154,8 @@ pub(super) fn list(caller: &Caller) -> Response<Body> {
     response
 }
 
-/// Validates the token of a form as a token for only the ticket or, without a ticket, the URL of
-/// the form.
+/// Validates the token of a form as one that is valid only for the ticket of the form or, without a
+/// ticket, only for its URL.
 pub(super) fn token(caller: &Caller, form: &SubmittedForm) -> OwnToken {
     let presented = form.value("token");
     if let Some(ticket) = form.value("ticket") {
@@ -288,8 +288,8 @@ async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, Refre
     let response = caller.see_other(to.as_str());
     if caller.mode() == Mode::Offline {
         let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
-        // A stored page would be shown as if nothing had been requested. For any other page, a
-        // message page reports the request.
+        // The redirect would show a stored page as if nothing had been requested, so a message page
+        // reports the request. A page that is not stored is answered by a message page anyway.
         if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
             return Ok(caller.message(&Message::RefreshQueued { url: places.public.url() }));
         }

@@ -12,7 +12,7 @@ pub struct LinkReport {
     pub reason: Text,
     /// When the state of the link was judged, if the mode follows the link; otherwise `None`.
     pub decides: Option<Timestamp>,
-    /// Login page, if a captive portal intercepts requests.
+    /// The URL of the login page, if a captive portal intercepts requests.
     pub portal: Option<String>,
 }
 

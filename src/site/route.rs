@@ -18,7 +18,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::guard::Token;
 use crate::proxy::body::Body;
 
-/// One row of the table.
+/// One row of the table of routes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub(super) paths: Paths,

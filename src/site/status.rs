@@ -149,7 +149,8 @@ pub(super) fn downloads(caller: &Caller) -> Vec<DownloadItem> {
         .collect()
 }
 
-/// Cancels a download, if the caller may see it and it was not cancelled before. Returns its URL.
+/// Cancels a download and returns its URL. `None` if the caller may not see the download, or it was
+/// cancelled before.
 pub(super) fn end_download(caller: &Caller, id: u64) -> Option<String> {
     let list = caller.context.proxy.traffic.downloads.list();
     let download = list.iter().find(|download| download.id() == id)?;

@@ -138,8 +138,8 @@ impl RequestFollower {
 
     async fn request_url(&mut self, requester: &Requester, text: &str, refresh: bool) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
-        // Another spelling of a followed URL has its own entry in the queue. So the URL is
-        // requested even if another spelling is followed.
+        // The queued request of a followed URL may be for another spelling only. So the URL is
+        // requested even if it is followed.
         let is_known = self.is_known(url.as_str());
         match fetch::request_page(&self.inbox.context.fetch, requester, text, refresh).await {
             Ok(WantOutcome::Kept { .. }) if is_known => {}

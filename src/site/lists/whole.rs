@@ -123,7 +123,8 @@ pub(in crate::site) async fn send(
     export::send_places(caller, format, gathered.places, false).await
 }
 
-/// Parses the address of a list of ours; `None` unless it is a proper subset of all entries.
+/// Parses the address of a list of ours. `None` unless it is a list of entries with a filter, or of
+/// a session.
 fn parse_subset(list: &str) -> Option<(ListAddress, ListQuery)> {
     parse_entry_list(list).filter(|(_, wanted)| is_part(wanted))
 }

@@ -173,8 +173,8 @@ pub struct MonitorForm<'a> {
     pub versions: Option<u16>,
     /// Maximum number of older versions that the form accepts.
     pub max_versions: u16,
-    /// The settings for further fetches. `None` if the page is not monitored, or if only its
-    /// sub-resources are fetched with it.
+    /// The settings for further fetches. `None` if the page is not monitored, or if only the
+    /// configured sub-resources are fetched with it.
     pub aim: Option<FetchSpec>,
 }
 

@@ -10,8 +10,8 @@ const WIDTH: u64 = 1_000;
 /// Minimum distance of a line from the ends of the bar.
 const LINE: u64 = 8;
 
-/// The disk is nearly full if less than 1/20 of it and less than 1 GB is free, or less than the
-/// configured minimum.
+/// Divisor of the total space, and a number of bytes. The disk is nearly full if the free space is
+/// less than both the total space divided by 20 and 1 GB, or less than the configured minimum.
 const SHORT: (u64, u64) = (20, 1_000_000_000);
 
 /// Use of the disk, in bytes.

@@ -17,7 +17,8 @@ pub struct ListAddress {
     pub sort: Option<Sort>,
     /// The filters.
     pub filter: ListFilter,
-    /// Whether the list is a proper subset of all entries, so that the whole list may be deleted.
+    /// Whether the list is one of entries with a filter, or of a session, so that it may be deleted
+    /// as a whole.
     pub is_part: bool,
     /// Whether all rows that can be selected are selected.
     pub is_all_chosen: bool,
