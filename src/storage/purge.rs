@@ -199,7 +199,6 @@ pub fn purge(
     Ok(PurgeReport { compressible, compressed, shared, ..report(&plan, removed, room()) })
 }
 
-/// Makes a plan by walking the files.
 /// The limits of a purge. `space` is that of the disk, if known.
 fn limits(policy: &PurgePolicy, what: PurgeTask, space: Option<Space>) -> PurgeLimits {
     let limits = policy.limits(space);
@@ -207,6 +206,7 @@ fn limits(policy: &PurgePolicy, what: PurgeTask, space: Option<Space>) -> PurgeL
     PurgeLimits { min_free, ..limits }
 }
 
+/// Makes a plan by walking the files.
 fn plan_by_walking(
     spool: &Spool,
     policy: &PurgePolicy,

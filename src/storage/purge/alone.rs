@@ -105,7 +105,7 @@ fn log_space(room: &mut SpaceWatch, before: Option<u64>, report: &PurgeReport) {
     }
 }
 
-/// Remembers whether removing entries frees disk space.
+/// A record of whether removing entries frees disk space.
 #[derive(Debug, Default)]
 struct SpaceWatch {
     /// Whether the last purge freed too little, and no other event has freed enough space since.
@@ -199,7 +199,8 @@ async fn is_time(context: &StorageContext) -> bool {
     }
 }
 
-/// Records the time of this purge. A recorded time in the future is not replaced.
+/// Records the current time as that of the last automatic purge. A recorded time in the future is
+/// not replaced.
 async fn record_purge_time(context: &StorageContext) {
     let now = timestamp(clock::now());
     let last = context.store.remembered(LAST).await.ok().flatten();

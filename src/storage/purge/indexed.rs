@@ -20,8 +20,7 @@ use super::policy::PurgePolicy;
 use super::{AT_ONCE, NotPurged};
 use crate::base::error_chain::error_chain;
 
-/// `catch_up` waits up to two times for pages that are not indexed yet, each time at most this
-/// long.
+/// The time limit of each of the two waits in `catch_up` for pages that are not indexed yet.
 const READ_WITHIN: Duration = Duration::from_secs(3);
 
 /// Time limit for a walk through the index.
@@ -161,7 +160,7 @@ pub(super) struct NewEntries<'a> {
 }
 
 impl<'a> NewEntries<'a> {
-    /// The entries stored since the plan was begun.
+    /// The entries stored since `begun`, the start of the plan, or within [`SLACK`] before it.
     pub(super) fn since(index: Option<&'a Index>, begun: Timestamp) -> NewEntries<'a> {
         NewEntries { index, since: begun - SLACK, looked: None, is_blind: false }
     }
