@@ -132,7 +132,7 @@ fn a_worker_script_request_ends_with_its_worker() {
         assert_eq!(visit.quiet_at(), None, "another is under way: {method} {session}");
         visit.handle_message(&event("Network.loadingFinished", "S", &other), now);
         let asked = visit.check_state(visit.quiet_at().unwrap());
-        // Both sessions are asked whether they are busy; a closed one is not.
+        // Each session is asked whether it is busy, except a closed one.
         let count = if method.starts_with("Target") { 1 } else { 2 };
         assert_eq!(methods(&asked), vec!["Runtime.evaluate"; count], "{method} {session}");
         let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));

@@ -180,13 +180,13 @@ impl AgentGroup {
         named: &mut ApplicableRules,
         anyone: &mut ApplicableRules,
     ) {
-        // Rules before the first group are ignored.
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
             return;
         }
         let rule = PathRule { allows, pattern: normal(value, false) };
+        // A rule before the first group applies to no program, so it is ignored.
         let groups = [(self.ours, named), (self.anyones, anyone)];
         for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
             if chosen.rules.len() < MAX_RULES {
