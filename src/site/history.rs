@@ -68,7 +68,8 @@ pub(super) enum VersionActionError {
     Time,
 }
 
-/// Returns the history of a URL: of the entry of `owner`, or else of the public entry.
+/// Returns the history of a URL, and the stored versions that it lists: those of `owner`, or else
+/// the public ones.
 pub(super) async fn of(
     context: &SiteContext,
     owner: &Owner,
@@ -86,8 +87,8 @@ pub(super) async fn of(
     Ok((history, found))
 }
 
-/// Returns the stored entry of a URL and its older versions: those of `owner`, or else the public
-/// ones.
+/// Returns the canonical URL without credentials, and its stored entry with the older versions:
+/// those of `owner`, or else the public ones.
 pub(super) async fn find(
     context: &SiteContext,
     owner: &Owner,

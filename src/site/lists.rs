@@ -77,8 +77,8 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     answer(caller, &shown, (outcome, result, count))
 }
 
-/// Returns as much of a list as fits on one page, and the length of the whole list. The rest is on
-/// the next page.
+/// Returns as much of a list as fits on one page, and the length of the whole list, if known. The
+/// rest is on the next page.
 fn rows_that_fit(
     source: &ListSource<'_>,
     wanted: &ListQuery,
@@ -202,7 +202,7 @@ fn list_subject(path: &str) -> (String, Option<&str>) {
 /// Failure of an action on selected entries.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EntryActionError {
-    /// No entry was selected.
+    /// No entry was selected, or none of the selected entries is stored.
     #[error("none of the selected pages is stored")]
     Nothing,
     /// Too many exports are running.

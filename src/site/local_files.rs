@@ -37,7 +37,7 @@ const ROOT: &str = "/local/";
 /// File that is served for a directory.
 const INDEX: &str = "index.html";
 
-/// Permissions of a user's own file: everything except to act as our origin.
+/// The permissions of a user's own file. They do not include acting as our origin.
 const SANDBOX: HeaderValue = HeaderValue::from_static(
     "sandbox allow-scripts allow-forms allow-popups allow-popups-to-escape-sandbox allow-modals allow-downloads",
 );

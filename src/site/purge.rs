@@ -30,7 +30,7 @@ const PLAN_HOLDS: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 const WAITS: Duration = Duration::from_secs(5);
 
 /// Shows the plan, and the report of the last purge. If another site caused the request, no plan is
-/// made, because that walks the whole spool.
+/// made, because this may walk the whole spool.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
     let mut purging = context.storage.purging.status();

@@ -93,8 +93,8 @@ struct RequestFollower {
     sum: OverallProgress,
 }
 
-/// The queued requests that wait or are followed. The value is `None` while the request waits, and
-/// the reason and status of the failure once it has failed.
+/// The queued requests that wait or are followed. The value is `None` while the request waits or is
+/// being fetched, and the reason and status of the failure once it has failed.
 type QueueLookup = HashMap<Key, Option<(String, Option<u16>)>>;
 
 impl LineReport for RequestFollower {
