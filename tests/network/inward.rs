@@ -151,7 +151,7 @@ fn own_addresses_stay_shut() {
         assert_eq!(refused.status, 403, "{host}");
         assert!(!connect(far(&daemon), &format!("{host}:{port}"), "SSH-2.0-x\r\n").1, "{host}");
     }
-    // No interface has these addresses, but they are routed to this machine.
+    // No interface has the address `routed`, but it is routed to this machine.
     for (everywhere, routed) in [("0.0.0.0", "198.51.100.5"), ("::", "[2001:db8:2::9]")] {
         let everywhere = Origin::start_at(everywhere);
         everywhere.say("/", Answer::html("service"));

@@ -47,7 +47,7 @@ impl SmallDisk {
         file
     }
 
-    /// Uses the space for directory entries, so that no name can be created until the returned
+    /// Uses up the space for directory entries, so that no name can be created until the returned
     /// directory is dropped.
     fn fill(&self) -> TempDir {
         let filling = TempDir::new_in(self.at.path()).unwrap();
