@@ -24,8 +24,8 @@ const LIVE_WIDTH: usize = 79;
 
 /// A display of a stream of events.
 ///
-/// Prints a line for each URL that is done. In a terminal, a live line below these lines shows the
-/// requests in progress.
+/// Prints a line for each event with a result, such as a URL that is done or has failed. In a
+/// terminal, a live line below these lines shows the requests in progress.
 #[derive(Debug)]
 pub(crate) struct ProgressDisplay {
     live: bool,

@@ -31,8 +31,8 @@ const KNOWN: [(&str, Family, &[&str]); 6] = [
 pub(super) struct Browser {
     pub(super) program: PathBuf,
     pub(super) family: Family,
-    /// The name that the user typed, a name in [`KNOWN`], or the file name of the program. It is
-    /// also the name of the browser's profile directory.
+    /// The name that the user typed, a name in [`KNOWN`], or the file name of the program. The
+    /// default profile directory has the same name, unless the browser comes from a snap.
     pub(super) name: String,
 }
 

@@ -11,7 +11,8 @@ use x509_parser::prelude::FromDer;
 use crate::base::small_file;
 use crate::tls::ca::{NAME_BEGINS, pem};
 
-/// The number of hex digits of a fingerprint that distinguish our certificates in file names.
+/// The number of hex digits of a fingerprint that distinguish our certificates in the names of files
+/// and of database entries.
 pub(super) const MARK: usize = 16;
 
 /// The certificate of an authority that wwwoffle has made.
@@ -62,7 +63,7 @@ impl AuthorityCertificate {
     }
 }
 
-/// The certificates to remove.
+/// The certificates to find or remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ours {
     /// Those with these fingerprints.

@@ -2,8 +2,8 @@
 //! profile.
 //!
 //! They are NSS databases, changed by the `certutil` of NSS. Our entries are named after the
-//! authority and its fingerprint: two authorities of one day have the same name, and NSS returns
-//! all certificates of a name at once.
+//! authority and its fingerprint: two authorities of one day have the same subject, and NSS returns
+//! all certificates with one subject at once.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,9 @@ pub(super) struct Database {
     pub(super) exists: bool,
 }
 
-/// Returns the existing databases of this user. If `has_chromium`, the database of Chromium is
-/// included even if it does not exist, and so are the databases of all Firefox profiles.
+/// Returns the databases of this user: the existing ones of Chromium and its relatives, and those
+/// of all Firefox profiles, which may not exist yet. If `has_chromium`, the usual database of
+/// Chromium is included even if it does not exist.
 pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Vec<Database> {
     let at = |browser, path: PathBuf| {
         let exists = small_file::read(&path.join("cert9.db")).is_ok_and(|found| found.is_some());

@@ -34,7 +34,7 @@ pub(super) enum TrustPlan {
     Nothing,
     /// These steps, in this order.
     Do(Vec<TrustStep>),
-    /// We have no permission: the reason, and the commands for an administrator.
+    /// We cannot change the store: the reason, and the commands for an administrator, if any.
     Tell { why: String, commands: Vec<String> },
 }
 
