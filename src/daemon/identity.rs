@@ -19,8 +19,8 @@ use wwwoffle_spool::fs::make_root_for;
 pub struct Identity {
     user: Uid,
     group: Gid,
-    /// The user name, by which the supplementary groups are looked up. `None` if the user has no
-    /// name, and thus no supplementary groups.
+    /// The user name, by which the supplementary groups are looked up. `None` means no supplementary
+    /// groups: the user has no name, or only `run-gid` is set.
     name: Option<CString>,
 }
 
