@@ -111,8 +111,8 @@ impl Gate {
         *self.open.lock().unwrap()
     }
 
-    /// Waits until the gate is open. Gives up after [`PATIENCE`], so that no thread outlives its
-    /// test.
+    /// Waits until the gate is open. Gives up after [`PATIENCE`], so that no thread waits
+    /// forever.
     pub(crate) fn wait(&self) {
         let shut = self.open.lock().unwrap();
         drop(self.changed.wait_timeout_while(shut, PATIENCE, |open| !*open).unwrap());

@@ -144,7 +144,7 @@ impl Daemon {
         self
     }
 
-    /// The binary with the options for this spool, in a clean environment.
+    /// The binary with the options for this configuration and spool.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.bare_command();
         if let Some(config) = &self.config {
@@ -154,7 +154,7 @@ impl Daemon {
         command
     }
 
-    /// The binary without options.
+    /// The binary without options. Its environment names the directories of the test and no proxy.
     pub(crate) fn bare_command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_wwwoffle");
         let mut command = match self.setup {
@@ -399,8 +399,8 @@ impl Daemon {
         value["queue"].as_array().expect("a list").clone()
     }
 
-    /// The queued requests of a browser. Without requests for icons, because a browser may send
-    /// these at any time.
+    /// The URLs in the outgoing queue, sorted, except those of icons, which a browser may request
+    /// at any time.
     pub(crate) fn queued_by_browser(&self) -> Vec<String> {
         self.queued().into_iter().filter(|url| !url.ends_with("/favicon.ico")).collect()
     }

@@ -28,7 +28,8 @@ pub(crate) enum Fault {
     HalfHead,
     /// Sends bytes that are not HTTP.
     Noise,
-    /// Declares both lengths of RFC 9112 §6.3 (3). A reader must not choose one of them.
+    /// Declares both `Content-Length` and `Transfer-Encoding`, which a reader should treat as an
+    /// error (RFC 9112 §6.3, item 3).
     TwoLengths,
     /// Uses a transfer coding that was not offered.
     OddCoding,

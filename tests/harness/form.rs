@@ -8,8 +8,8 @@ pub(crate) struct Form {
     pub(crate) fields: Vec<(String, String)>,
 }
 
-/// All possible submissions of a page, in order: each form, and each form once more for each of its
-/// buttons that has another target.
+/// All possible submissions of a page: each form, and each form once more for each of its buttons
+/// that has another target.
 pub(crate) fn forms(html: &str) -> Vec<Form> {
     let (mut sent, mut open) = (Vec::new(), None::<Form>);
     for tag in html.split('<').skip(1).filter_map(|rest| rest.split_once('>').map(|(tag, _)| tag)) {

@@ -2,9 +2,9 @@
 //! tools save ("Save all as HAR with content", sanitised). Headless Chromium has no developer
 //! tools.
 //!
-//! Every value comes from the browser: addresses, fields, sizes and times from its `Network`
-//! messages, the bodies from `Network.getResponseBody`. Text is stored as text, other content in
-//! Base64. Cookies and logins are left out, as the tools do by default.
+//! Addresses, fields, sizes and times come from the `Network` messages of the browser, and the
+//! bodies from `Network.getResponseBody`. Most phases in `timings` are made up. Text is stored as
+//! text, other content in Base64. Cookies and logins are left out, as the tools do by default.
 
 use std::collections::BTreeMap;
 

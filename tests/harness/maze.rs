@@ -33,7 +33,7 @@ pub(crate) struct Maze {
 }
 
 impl Maze {
-    /// Turns `origin` into a maze of `pages` pages. Each page links to ten others, to the previous
+    /// Turns `origin` into a maze of `pages` pages. Each page links to ten others, to an earlier
     /// one in other spellings, to another host, and to endless spaces. The endless spaces are a
     /// calendar, arguments in any combination, growing paths, and circles of redirects and pages.
     pub(crate) fn build(origin: &Origin, elsewhere: &Origin, pages: usize) -> Self {

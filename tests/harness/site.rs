@@ -62,7 +62,7 @@ pub(crate) struct Check {
     pattern: Pattern,
     /// The number of bytes received so far.
     pub(crate) seen: u64,
-    /// The offset of the first wrong byte, or of the block that contains it.
+    /// The offset at which the first wrong piece begins.
     pub(crate) wrong: Option<u64>,
 }
 
