@@ -40,8 +40,8 @@ pub(super) fn run(
     prioritize(&control, priority, typed.urls, terminal)
 }
 
-/// Lists the requests, sorted by `sort`: by default, in the order in which they will be fetched, with
-/// those that are not waiting at the end.
+/// Lists the requests, sorted by `sort`: by default, in the order in which they will be fetched,
+/// with those that are not waiting at the end.
 fn list(
     control: &Control,
     json: bool,

@@ -11,8 +11,8 @@ use x509_parser::prelude::FromDer;
 use crate::base::small_file;
 use crate::tls::ca::{NAME_BEGINS, pem};
 
-/// The number of hex digits of a fingerprint that distinguish our certificates in the names of files
-/// and of database entries.
+/// The number of hex digits of a fingerprint that distinguish our certificates in the names of
+/// files and of database entries.
 pub(super) const MARK: usize = 16;
 
 /// The certificate of an authority that wwwoffle has made.
