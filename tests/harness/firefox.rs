@@ -63,8 +63,8 @@ impl Firefox {
         me
     }
 
-    /// Opens a page and waits until it is loaded. The error is the text of the browser's own error
-    /// page.
+    /// Opens a page and waits until it is loaded. The error is that of Marionette, such as `insecure
+    /// certificate`.
     pub(crate) fn open(&mut self, url: &str) -> Result<(), String> {
         self.command("WebDriver:Navigate", &json!({"url": url})).map(drop)
     }

@@ -1,5 +1,5 @@
-//! Schemes that log in a connection instead of a request (NTLM, Negotiate): no other person's request
-//! uses that connection, and its responses are for the person who logged in.
+//! Schemes that log in a connection instead of a request (NTLM, Negotiate): no other person's
+//! request uses that connection, and its responses are for the person who logged in.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

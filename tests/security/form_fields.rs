@@ -1,5 +1,5 @@
-//! Fields of a form that are not part of its key: a response that may depend on them is for its sender
-//! only, even if it says `public`.
+//! Fields of a form that are not part of its key: a response that may depend on them is for its
+//! sender only, even if it says `public`.
 
 use super::owners::{daemon, login};
 use crate::harness::client::authority;

@@ -141,7 +141,7 @@ fn the_home_page_shows_the_last_fetch_and_failures() {
     let home = daemon.page("/").shown();
     assert!(home.contains("1 request failed.") && home.contains("/queue/?state=failed\""));
     daemon.restart();
-    // The daemon listens before it has read its saved state, so the test waits.
+    // The result of the last fetch is saved, so it survives a restart.
     eventually("it is reported after a restart, too", || daemon.page("/").shown().contains(told));
 }
 

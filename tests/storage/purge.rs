@@ -224,7 +224,7 @@ fn unreadable_pins_prevent_a_purge() {
 #[test]
 fn a_spool_locked_by_another_process_is_not_purged() {
     let mut daemon = Daemon::prepare(Some(RULES));
-    // The spool does not exist yet, and a dry run creates none.
+    // The spool does not exist yet, and a purge creates none.
     assert_eq!(daemon.run(&["purge"]).status, 73);
     assert!(!daemon.spool().exists());
     keep(&daemon, &KEPT);
