@@ -107,11 +107,17 @@ pub(super) fn find_at(
     let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
-        let Some(entry) = kept.found.into_iter().next() else { continue };
-        for version in older(reader, &entry)? {
+        let current = kept.found.into_iter().next();
+        let older = match &current {
+            Some(entry) => older(reader, entry)?,
+            None => reader.versions(place).map_err(|error| spool_failed(&error))?,
+        };
+        for version in older {
             states.push((version.when, VersionState::Older(version.place, version.stored)));
         }
-        states.push((entry.received(), VersionState::Present(Box::new(entry))));
+        states.extend(
+            current.map(|entry| (entry.received(), VersionState::Present(Box::new(entry)))),
+        );
     }
     let came: Vec<_> = states.iter().map(|(came, _)| *came).collect();
     for number in nearest(&came, at) {

@@ -146,6 +146,7 @@ fn older_versions_are_offered_for_a_missing_page() {
     assert!(months(&all.shown()) >= 2, "{}", all.shown());
     let told = listed(&daemon, &url);
     assert!(told.iter().all(|one| one["present"] == false) && told.len() == 2, "{told:?}");
+    assert_eq!(daemon.ok(&["cat", "--at", "2026-02-15", &url]).as_bytes(), text(2));
     let newest = told[0]["stored"].as_str().unwrap();
     let page = daemon.page(&format!("/history/version/?url={url}&at={newest}"));
     assert_eq!((page.status, page.text().contains("month 2")), (200, true), "{}", page.text());
