@@ -41,8 +41,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         }
         Err(why) => (SearchQuery::default(), SearchResult::Refused(why)),
         Ok(wanted) => {
-            if let Some(add_stored_size) = find_stored_page(caller, wanted.words.trim()).await {
-                return caller.see_other(&links::info(&add_stored_size));
+            if let Some(url) = find_stored_page(caller, wanted.words.trim()).await {
+                return caller.see_other(&links::info(&url));
             }
             let typed = SearchQuery {
                 words: wanted.words.clone(),
