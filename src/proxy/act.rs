@@ -74,8 +74,9 @@ pub(super) async fn execute_decision(
     }
 }
 
-/// Asks the origin as if nothing was stored, if the stored body is damaged. Any other fault of the
-/// body leads to a message.
+/// Responds if the stored body cannot be decoded. If it is damaged, asks the origin as if nothing
+/// was stored, or refuses the request if it has `only-if-cached`. Any other fault of the body leads
+/// to a message.
 async fn fetch_again(
     context: &Arc<ProxyContext>,
     client: &Client,

@@ -41,8 +41,8 @@ use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 use wwwoffle_http::head::has_credentials;
 
-/// The largest POST body, in bytes, whose response is stored and that can be queued. The body is
-/// part of the key, so it is read completely first.
+/// The largest body of a POST that can be queued and whose response is stored, in bytes. The body
+/// is part of the key, so it is read completely first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
 /// A POST whose body was read whole, so that it can be stored and queued.
@@ -130,8 +130,8 @@ pub struct RequestStart {
 pub struct CopyTerms {
     /// The client's cache directives, as far as they are honoured.
     pub control: RequestControl,
-    /// The option that overrules some of these directives, if it changes whether the request is a
-    /// reload.
+    /// The option that overrules some of the client's cache directives, if it changes whether the
+    /// request is a reload.
     pub overruled: Option<&'static str>,
     /// The date of the version to which the sub-resource belongs, if the page that loads it shows a
     /// version at an address of ours.

@@ -72,8 +72,8 @@ impl CopyLookup {
         own
     }
 
-    /// A lookup without copies of this URL. `kept`, a stored copy of another URL, is served if the
-    /// origin cannot be reached.
+    /// A lookup that found no copies of the requested URL. `kept`, a stored copy of another URL, is
+    /// served if the origin cannot be reached.
     #[must_use]
     pub fn replacing(kept: StoredCopy) -> Self {
         Self { near: Some(Arc::new(kept)), ..Self::default() }

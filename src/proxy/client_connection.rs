@@ -25,7 +25,7 @@ use crate::tls::leaf::HTTP_2;
 /// A slot among all connections or streams. Dropping it frees the slot.
 pub type ConnectionSlot = Arc<dyn Any + Send + Sync>;
 
-/// The client at the other end of a connection, and the purpose of the connection.
+/// A client's connection: its address, its user, and how it reached us.
 #[derive(Clone, Debug)]
 pub struct ClientConnection {
     /// The address of the client.

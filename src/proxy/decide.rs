@@ -15,8 +15,8 @@ pub struct DecisionInput {
     pub method: MethodKind,
     /// The sender of the request: a person, a page or a program.
     pub intent: Intent,
-    /// Whether the client wants a new copy: `Cache-Control: no-cache` or `max-age=0`, `Pragma:
-    /// no-cache`.
+    /// Whether the client wants a new copy (`Cache-Control: no-cache` or `max-age=0`, `Pragma:
+    /// no-cache`), as far as the options honour this.
     pub reload: bool,
     /// Whether the client accepts only a stored copy (RFC 9111 §5.2.1.7).
     pub only_if_cached: bool,
@@ -123,7 +123,7 @@ pub enum Decision {
     QueuePage,
     /// Queue the request as a sub-resource of its page, and respond with an empty body.
     QueuePart,
-    /// Ask the person whether to queue the request.
+    /// Ask the person whether to queue the request, or whether to send a stored form again.
     Confirm,
     /// Refuse the request.
     Refuse(DecisionRefusal),
@@ -135,16 +135,16 @@ pub enum DecisionRefusal {
     /// Offline, and the browser made the request without a person's action: not worth fetching
     /// later.
     Noise,
-    /// Offline, and the response would be useless later: an unsafe method, an upgrade, an event
-    /// stream, a script's POST.
+    /// Offline, and the response would be useless later: an event stream, the response to a POST of
+    /// a script or program, or to a request of [`MethodKind::Other`].
     OnlyOnline,
-    /// `only-if-cached`, and no copy is stored, or the copy must be revalidated.
+    /// `only-if-cached`, and no stored copy may be served without revalidation.
     NotKept,
     /// Offline, and responses of this URL are never stored.
     NeverKept,
     /// Offline, and requests for this URL must not be queued: `dont-request`.
     NotQueued,
-    /// Offline, and the request would need a person's confirmation, but a program has sent it.
+    /// Offline, and the request would need a person's confirmation, but no person has sent it.
     Unconfirmed,
     /// Offline, and the request is for a sub-resource that must not be fetched together with its
     /// page.
@@ -324,7 +324,7 @@ mod tests {
             let Some((given, want)) = row.split_once("->").filter(|_| !row.starts_with('#')) else {
                 continue;
             };
-            // `kept` stands for a stored copy in any state.
+            // `kept` in a row stands for each of these states of a stored copy.
             let any = &["fresh", "refreshing", "stale", "withheld"][..];
             let each = if given.contains(" kept ") { any } else { &[""] };
             for state in each {

@@ -33,12 +33,12 @@ use crate::page::context::PageReader;
 use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
 
-/// The finishing steps for the response to a request with a decision.
+/// The steps *decode*, *amend*, *modify* and *replay* for one response.
 pub(super) struct ResponseFinish {
     reader: PageReader,
     amendment: Option<Amendment>,
     modification: Option<Modification>,
-    /// When the stored copy was last checked.
+    /// The time when the stored copy was last checked.
     checked: Option<Timestamp>,
     conditions: Option<ReplayConditions>,
 }

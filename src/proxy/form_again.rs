@@ -1,4 +1,4 @@
-//! Sends a form again whose response is stored.
+//! Asks a person whether to send a form again whose response is stored.
 //!
 //! The body of a form is stored with its response. It is encrypted with the key of the spool,
 //! because people write passwords in forms. Only the owner who sent the form can have it decrypted.

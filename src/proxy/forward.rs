@@ -87,7 +87,7 @@ fn forward(ask: &ProxyRequest) -> Forward {
     }
 }
 
-/// Updates the stored copies from a forwarded response.
+/// Updates or invalidates stored copies after a forwarded response.
 async fn update_copies(
     context: &ProxyContext,
     ask: &ProxyRequest,

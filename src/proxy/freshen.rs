@@ -29,12 +29,12 @@ pub struct Confirmed {
     pub fields: HeaderMap,
 }
 
-/// When the request was sent to the origin, and when the response arrived.
+/// The times of a request to the origin and of its response.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestTimes {
-    /// When the request was sent.
+    /// The time when the request was sent.
     pub sent: SystemTime,
-    /// When the head of the response arrived.
+    /// The time when the head of the response arrived.
     pub received: SystemTime,
 }
 
@@ -80,7 +80,7 @@ pub async fn update_from_head(
         match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
             // A changed body may have the same length and date, and only a GET can detect the
-            // change. So an invalid copy without an entity tag stays invalid.
+            // change. So an invalid copy stays invalid if the response has no entity tag.
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
@@ -94,7 +94,8 @@ pub async fn update_from_head(
     }
 }
 
-/// Whether a response to a request, with or without a login, may change this copy.
+/// Whether a response may update this copy. `login` says that the request or its connection has a
+/// login.
 fn is_updated(kept: &StoredCopy, login: bool) -> bool {
     !login || kept.entry.place().owner().is_some()
 }

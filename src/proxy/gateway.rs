@@ -319,8 +319,8 @@ impl GatewayClient {
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 
-/// The redirect target for a browser that uses the proxy, so that it does not need the gateway, or
-/// for an address without the slash after its host. `None` for any other request.
+/// The redirect target for a browser that uses the proxy and does not need the gateway, or for an
+/// address without the slash after its host. `None` for any other request.
 fn direct_url(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;

@@ -17,7 +17,7 @@ pub enum NotKept {
     Partial,
     /// The response applies to this request only: `304`, `401`, `407`, `412`, `429` and similar.
     AboutTheRequest,
-    /// The origin or a gateway failed.
+    /// The origin, or a proxy before it, failed (`5xx`).
     OriginError,
     /// The response is an error and would replace a good stored copy.
     WouldReplaceGood,
@@ -25,7 +25,7 @@ pub enum NotKept {
     Endless,
     /// The response exceeds the storage limit (`max-body`).
     TooLarge,
-    /// The response has `no-store`, and `no-store = respect` is set.
+    /// The request or the response has `no-store`, and `no-store = respect` is set.
     NoStore,
     /// The response is not a success, and `keep-cache-if-not-found` preserves the stored page.
     NoPage,
@@ -55,8 +55,8 @@ pub struct StorageRules {
     pub cache: (bool, Heuristics),
     /// The properties of the request on which storing depends.
     pub requested: RequestFacts,
-    /// Whether errors of the origin are stored for as long as they are fresh. True for requests of
-    /// clients, false for the queue.
+    /// Whether errors of the origin are stored if they are fresh. True for requests of clients,
+    /// false for the queue.
     pub errors: bool,
     /// The option `no-store`.
     pub no_store: NoStore,

@@ -19,7 +19,7 @@ const MAX_RECORDS: NonZeroUsize = NonZeroUsize::new(4_096).unwrap();
 /// The action taken for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastAction {
-    /// When the request was answered.
+    /// The time of the response.
     pub at: SystemTime,
     /// The method of the request.
     pub method: Method,

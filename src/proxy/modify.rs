@@ -152,8 +152,8 @@ impl Modification {
         self.changes.is_some()
     }
 
-    /// Modifies a response. `kept` is when the stored copy was last confirmed, or `None` without a
-    /// stored copy.
+    /// Modifies a response. `kept` is the time when the stored copy was last confirmed, or `None`
+    /// without a stored copy.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,

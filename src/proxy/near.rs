@@ -85,7 +85,7 @@ pub(super) async fn find(
     Ok(None)
 }
 
-/// The stored copy of one URL that may replace the requested one.
+/// The stored copy of `url`, if it may replace the response to `ask`.
 async fn at(
     context: &ProxyContext,
     ask: &ProxyRequest,

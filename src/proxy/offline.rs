@@ -1,4 +1,4 @@
-//! Handles an offline request without a stored copy: queues it, asks the person, or refuses it.
+//! Handles requests while offline: queues them, asks the person, or refuses them.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use wwwoffle_http::head;
 /// sub-resource every second while it is read offline would fill the queue.
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
-/// Queues a requested page, and responds with the will-get page.
+/// Queues a requested page. A person gets the will-get page, a program a line of text.
 pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let outgoing = outgoing(context, ask, RequestKind::Page);
     let key = outgoing.summary.place.key();

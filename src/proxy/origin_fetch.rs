@@ -143,7 +143,7 @@ impl OriginFetch<'_> {
         ) {
             Joined::New(download) => self.start_download(download, about).await,
             // The download has broken off, and may never continue. So the client gets a separate
-            // download, with the current state of the origin.
+            // download of the current response.
             Joined::Running(download) if download.progress().waiting.is_some() => {
                 self.start_download(self.create_unshared_download(), about).await
             }
@@ -220,7 +220,8 @@ impl OriginFetch<'_> {
             {
                 Some(self.unchanged(confirmed))
             }
-            // The first client may not access this network; this client may.
+            // The client that started the download may not access this network. This client may be
+            // allowed to.
             HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
             HeadOutcome::Failed(failure) => Some(self.failed(&failure)),
             HeadOutcome::Keeping(_)
@@ -362,7 +363,7 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// The option that caused the request to the origin, or how the origin was asked.
+    /// The option that caused the request to the origin, or that made the request unconditional.
     fn cause(self) -> Option<&'static str> {
         let verdict = self.ask.copy.verdict.and_then(|verdict| verdict.by).map(Override::as_str);
         let is_whole = self.found.own().is_some() && !self.asks_conditionally();

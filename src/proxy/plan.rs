@@ -24,8 +24,9 @@ pub(super) struct RequestPlan {
     pub(super) decision: Decision,
 }
 
-/// Looks up the stored copies for `ask` and decides how to respond. Offline, if no copy can be
-/// served, also looks under equivalent URLs. Records the input of the decision in `ask`.
+/// Looks up the stored copies for `ask` and decides how to respond. Offline, if no copy or only a
+/// server error is stored, also looks under equivalent URLs. Records the input of the decision in
+/// `ask`.
 pub(super) async fn plan_request(
     context: &ProxyContext,
     ask: &mut ProxyRequest,

@@ -1,9 +1,9 @@
 //! Ranges of stored copies, and segments stored from ranges.
 //!
 //! ```text
-//! choose ──────── part::find ────── segments with the requested bytes: served like a stored page
-//! serve_copy ──── serve::ranges ─── 206, 412 or 416; otherwise the whole body
-//! origin_fetch ── keep::pass ────── a 206 of the origin: to the client, and stored as a segment
+//! choose ──────── part::find ─────────── segments with the requested bytes: served like a stored page
+//! serve_copy ──── serve::ranges ──────── 206, 412 or 416; otherwise the whole body
+//! origin_fetch ── keep::forward_range ── a 206 of the origin: to the client, and stored as a segment
 //! ```
 //!
 //! [`wwwoffle_http::caching::range`] parses ranges and computes their bytes.

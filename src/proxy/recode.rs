@@ -24,7 +24,7 @@ use wwwoffle_http::decoding::{Fault, MAX_RATIO};
 /// The expansion ratio up to which a body is sent without further checks.
 const USUAL_RATIO: u64 = MAX_RATIO / 5;
 
-/// How long to wait for the start of a body that another client is already downloading.
+/// The time to wait for the start of a body that another client is already downloading.
 const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Bytes of a stored body that are decoded before the head of the response is sent. If they are
@@ -40,11 +40,11 @@ const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     count: Arc<AtomicU64>,
-    /// How long to wait for the start of the body, if it may not have arrived yet.
+    /// The time to wait for the start of the body of a running download. `None` for a stored body.
     patience: Option<Duration>,
     /// Whether the request is a HEAD, so the body is only checked.
     is_head: bool,
-    /// The audience and the URL of the request.
+    /// The audience and the URL of the request. `None` if the body is not decoded.
     asked: Option<Arc<(Audience, String)>>,
 }
 

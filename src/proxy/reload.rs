@@ -35,8 +35,8 @@ fn honoured_reloads(config: &Config, mode: Mode, url: &UrlParts<'_>) -> Honoured
     }
 }
 
-/// The client's cache directives, as far as they are honoured. Also the option that overrules them,
-/// if it changes whether the request is a reload.
+/// Returns the client's cache directives, as far as they are honoured, and the option that
+/// overrules them, if it changes whether the request is a reload.
 pub(super) fn control(
     config: &Config,
     mode: Mode,

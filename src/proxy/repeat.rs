@@ -26,13 +26,13 @@ pub struct ReplayConditions {
     pub config: Arc<Config>,
     /// The mode when the response was made.
     pub mode: Mode,
-    /// When the link came up.
+    /// The time when connections to origins were last enabled.
     pub dials_since: SystemTime,
     /// The cached lookups that contained the stored copies.
     pub lookups: [Arc<CachedLookup>; 2],
-    /// When the response was made.
+    /// The time when the response was made.
     pub made: SystemTime,
-    /// When the `Age` of the response changes.
+    /// The time when the `Age` of the response changes.
     pub until: SystemTime,
 }
 

@@ -53,7 +53,7 @@ pub fn message(
     render(&shell, page(&shell, message))
 }
 
-/// Returns a response with the message `told`, in the form that suits the audience of `ask`: a
+/// Returns a response with the message `notice`, in the form that suits the audience of `ask`: a
 /// sub-resource never gets a page.
 #[must_use]
 pub fn respond(
@@ -152,7 +152,7 @@ pub fn failed(
     response
 }
 
-/// The same as [`respond`], with an offer to fetch the page later.
+/// Like [`respond`], but offers a person to fetch the page later, if that may help.
 fn with_aid(
     context: &ProxyContext,
     ask: &ProxyRequest,
@@ -183,8 +183,7 @@ fn copy<'a>(url: &'a str, kept: &StoredCopy) -> CopyInfo<'a> {
     CopyInfo { url, stored: kept.entry.stored(), came: kept.entry.received() }
 }
 
-/// The extension of a response whose only content is that the mode changed to offline during the
-/// request.
+/// The mark of a response that only says that the mode changed to offline during the request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WentOffline;
 

@@ -35,7 +35,7 @@ impl BodyReadError {
 /// for months.
 const SLOWEST_BODY: u64 = 16;
 
-/// How long to wait for the next piece of a body of unknown length before the body is streamed. A
+/// The time to wait for the next piece of a body of unknown length before the body is streamed. A
 /// client may wait for a reaction of the origin before it sends more.
 const NEXT_PIECE: Duration = Duration::from_secs(1);
 

@@ -19,15 +19,16 @@ pub enum CacheStatus {
     Hit(HitReason),
     /// The origin was asked, and its response is being stored.
     Stored {
-        /// Why the origin was asked.
+        /// The reason why the origin was asked.
         forward: Forward,
         /// Whether the download was started by another client.
         collapsed: bool,
-        /// The option that caused the request to the origin, or how the origin was asked.
+        /// The option that caused the request to the origin, or that made the request
+        /// unconditional.
         by: Option<&'static str>,
     },
-    /// The origin was asked for the missing bytes of a segment, and the whole response is being
-    /// stored.
+    /// The origin was asked for the bytes that the stored segments lack, and the whole response is
+    /// being stored.
     Resumed {
         /// Whether the download was started by another client.
         collapsed: bool,
@@ -36,18 +37,18 @@ pub enum CacheStatus {
     StoredPart,
     /// The origin was asked, and its response is forwarded and not stored.
     Passed {
-        /// Why the origin was asked.
+        /// The reason why the origin was asked.
         forward: Forward,
         /// The origin's status.
         status: StatusCode,
-        /// Why the response is not stored.
+        /// The reason why the response is not stored.
         why: NotStored,
     },
     /// The origin confirmed the stored copy.
     Validated {
-        /// Why the origin was asked.
+        /// The reason why the origin was asked.
         forward: Forward,
-        /// The option that caused the request to the origin, or how the origin was asked.
+        /// The option that caused the request to the origin.
         by: Option<&'static str>,
     },
     /// The origin could not be reached, and the stored copy is served. Contains the option that
@@ -124,7 +125,8 @@ pub enum HitReason {
     Reused {
         /// The remaining lifetime in seconds, negative if the copy is stale.
         ttl: i64,
-        /// The option, or the rule of the standard, that permits a stale copy.
+        /// The option or cache directive that permits the use of the copy, if the usual rules do
+        /// not permit it.
         by: Option<&'static str>,
     },
     /// The mode is offline.
@@ -148,7 +150,8 @@ pub enum HitReason {
 pub enum NotStored {
     /// The response is not a whole page, because of the method, a range or an upgrade.
     Request,
-    /// The configuration excludes the URL.
+    /// The storage policy of the URL. With [`StoragePolicy::Usual`], the reason is the method or an
+    /// upgrade of the request.
     Ruled(StoragePolicy),
     /// The response itself must not be stored.
     Answer(NotKept),

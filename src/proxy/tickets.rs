@@ -1,5 +1,5 @@
-//! Forms that a person sent offline and has not confirmed yet. They exist in memory only, because
-//! unconfirmed forms must not be stored.
+//! Requests that a person has to confirm, such as forms sent offline or in the gateway. They exist
+//! in memory only, because unconfirmed forms must not be stored.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,10 +16,10 @@ use crate::proxy::context::ProxyContext;
 /// owner with the most forms. So a page that sends many forms affects no other owner.
 const MAX_TICKETS: usize = 32;
 
-/// How long a form may wait for confirmation.
+/// The time for which a form may wait for confirmation.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// A form that waits for confirmation.
+/// A request that is queued after its confirmation.
 #[derive(Debug)]
 pub struct Ticket {
     /// The request that will be queued.

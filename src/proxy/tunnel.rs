@@ -192,8 +192,8 @@ impl Switch {
 
     /// Closes the connection after a response that does not grant the protocol switch.
     ///
-    /// After a request for a switch, the filter in front of hyper passes every byte, because it
-    /// cannot predict the response. So no later byte may be parsed as another request.
+    /// After a request for a switch, the gate ([`wwwoffle_http::framing::Gate`]) passes every byte,
+    /// because it cannot predict the response. So no later byte may be parsed as another request.
     pub(super) fn close_unless_granted<B>(self, response: &mut Response<B>) {
         let granted = match self {
             Self::No | Self::WebSocket => true,

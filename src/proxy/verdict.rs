@@ -1,5 +1,5 @@
-//! Evaluates HTTP's cache rules, and the options that overrule them, for a stored copy. This is the
-//! only module that combines the spool and the configuration with [`wwwoffle_http::caching`].
+//! Evaluates HTTP's cache rules ([`wwwoffle_http::caching`]), and the options that overrule them,
+//! for a stored copy.
 
 use std::time::SystemTime;
 
@@ -50,13 +50,14 @@ pub(crate) fn is_fresh(
     verdict.reuse == Reuse::Fresh
 }
 
-/// Whether a stored copy may be served at all. Errors of an origin are stored only for as long as
-/// they are fresh, not for reading offline.
+/// Whether a stored copy may be served at all. An error of an origin (`5xx`) may be served only
+/// while it is fresh, and not offline.
 pub(super) fn is_of_use(mode: Mode, kept: &StoredCopy, verdict: &Verdict) -> bool {
     !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
 }
 
-/// The configured policy for a URL. `dials_since` is when the link came up.
+/// The configured policy for a URL. `dials_since` is the time when connections to origins were last
+/// enabled.
 pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTime) -> Policy {
     let (caching, online) = (&config.caching, &config.online_options);
     let ask_again = match online.request_changed.of(url) {
@@ -81,7 +82,7 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
     }
 }
 
-/// When a stored copy, or the last `304` for it, was requested and arrived.
+/// The times when a stored copy, or the last `304` for it, was requested and arrived.
 pub(super) fn exchange(kept: &StoredCopy) -> ExchangeTimes {
     ExchangeTimes { sent: kept.entry.requested().into(), received: kept.entry.responded().into() }
 }

@@ -38,8 +38,8 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    /// The cache key of a password for `hash`. `whom` is empty if the hash belongs to the user, and
-    /// otherwise contains the name of an unknown user.
+    /// The cache key of a password that is compared with `hash`. `whom` is empty if `hash` is that
+    /// of the user or the control password. For an unknown user, it contains the user name.
     pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
         // The encoding is unambiguous: no hash contains a zero byte, so the zero byte ends the

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The interval between two log messages about the same event.
+/// The shortest interval between two log messages about the same event.
 const TELL_EVERY: Duration = Duration::from_secs(60);
 
 /// A counter of events that allows one log message a minute.

@@ -51,7 +51,7 @@ pub struct Logins {
     throttle: LogThrottle,
 }
 
-/// The cached results, and the wrong passwords of each client.
+/// The cached results, and the number of wrong passwords of each client.
 #[derive(Debug)]
 struct LoginCache {
     keys: Keys,
@@ -68,7 +68,7 @@ impl Logins {
         Ok(Self { known, slots, throttle: LogThrottle::default() })
     }
 
-    /// Returns the index of the first of `candidates` whose password is `password`.
+    /// Returns the index of one of `candidates` whose password is `password`.
     ///
     /// A cached result needs no check, and does not count as another attempt. If the future is
     /// dropped, a running check completes and its result is cached; until then it occupies its
@@ -76,7 +76,7 @@ impl Logins {
     ///
     /// # Errors
     ///
-    /// [`LoginRefusal`] if no candidate matches, or the check was not allowed.
+    /// [`LoginRefusal`] if no candidate matches, or the password was not checked.
     pub async fn check(
         &self,
         client: IpAddr,
@@ -137,10 +137,9 @@ impl LoginCache {
     fn key(&self, password: &[u8], candidate: &LoginCandidate) -> PasswordKey {
         match candidate {
             LoginCandidate::Hash(hash) => self.keys.key(hash, b"", password),
-            // A password that is correct for the owner of the hash is still wrong for an unknown
-            // user. So the result is cached for each name separately. Otherwise the same password
-            // would be refused at once for a second unknown name, and this speed would disclose
-            // which names exist.
+            // The name is part of the key, so the result is neither that of the owner of the hash
+            // nor that of another unknown name. Otherwise the same password would be refused at
+            // once for a second unknown name, and this speed would disclose which names exist.
             LoginCandidate::StandIn(hash, name) => {
                 self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
             }

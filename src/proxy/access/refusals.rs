@@ -19,7 +19,8 @@ use crate::base::tasks::Tasks;
 /// Maximum number of simultaneous refusals; further connections are closed without a response.
 const MAX_AT_ONCE: usize = 32;
 
-/// Time limit for a refused client to send its request and to leave.
+/// Time limit for sending the response to a refused client and reading until it closes the
+/// connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Maximum number of bytes of the client's request that are read and discarded. If a connection is
@@ -46,7 +47,7 @@ const CROWDED: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     This machine has as many connections to the proxy as one may have: see [startup] \
     max-connections-per-client in its configuration.\n";
 
-/// The time for which a refusal is reported to the administrator.
+/// The time for which the administrator sees a refusal as recent.
 const LATELY: Duration = Duration::from_secs(60 * 60);
 
 /// The recent refusals of clients that may not use the proxy.

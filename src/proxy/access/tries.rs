@@ -23,7 +23,7 @@ const FORGET_AFTER: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of counted clients; beyond it, the least recent ones are discarded.
 const MAX_CLIENTS: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
-/// The wrong passwords of each client.
+/// The number of wrong passwords of each client.
 #[derive(Debug)]
 pub(super) struct GuessCounter(LruCache<IpAddr, Guesses>);
 
@@ -67,7 +67,7 @@ impl GuessCounter {
         }
     }
 
-    /// Stops counting an attempt, because its password was correct. Earlier wrong ones stay
+    /// Stops counting an attempt, because its password was correct. Earlier wrong passwords stay
     /// counted: otherwise a client with one valid password could guess that of another user without
     /// limit.
     pub(super) fn record_success(&mut self, client: IpAddr) {

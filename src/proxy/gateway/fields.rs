@@ -94,7 +94,8 @@ pub(super) fn request_fields(method: &Method, fields: &HeaderMap) -> HeaderMap {
     passed
 }
 
-/// The destination of a request that does not accept HTML, as far as its fields show.
+/// The destination of a request that does not accept HTML. `None` if its fields do not show the
+/// destination.
 fn fetch_destination(fields: &HeaderMap) -> Option<&'static str> {
     let takes = |begin: &str| list(fields, &ACCEPT).any(|range| range.starts_with(begin));
     if takes("image/") {
@@ -172,7 +173,8 @@ impl Shape {
         matches!(self, Self::Page | Self::Svg | Self::Sheet)
     }
 
-    /// The type for the browser: generated, because a browser may parse the original differently.
+    /// The `Content-Type` for the browser. It is generated, because a browser may parse the
+    /// original differently.
     fn content_type(self, theirs: Option<&str>) -> String {
         let theirs = theirs.unwrap_or_default();
         let charset = || {

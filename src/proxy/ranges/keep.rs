@@ -43,10 +43,11 @@ use wwwoffle_http::caching::storing::{RequestFacts, is_no_store};
 use wwwoffle_http::fields::{add_via, complete_vary, has_member};
 use wwwoffle_http::head;
 
-/// Maximum bytes gathered for one write. Available bytes are never held back to wait for more.
+/// Number of bytes from which a write does not wait for more. Fewer bytes are written if no more
+/// are available.
 const STRETCH: usize = 128 * 1024;
 
-/// How long the last bytes of a range are held back to wait for the end of the response.
+/// The time for which the last bytes of a range are held back to wait for the end of the response.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Forwards a response with a range of a page, and stores the range as a segment if that is
@@ -336,7 +337,7 @@ fn complete(spool: &Spool, place: &Place) -> Result<(), Error> {
     spool.complete(&partial, head::write_response(StatusCode::OK, &fields)).map(drop)
 }
 
-/// Waits for bytes, then takes all that are available, up to [`STRETCH`].
+/// Waits for bytes, then takes all that are available, until they reach [`STRETCH`].
 async fn gather(body: &mut AnswerBody) -> GatheredRange {
     let mut gathered = GatheredRange { stretch: Vec::new(), end: None };
     let mut size = 0;

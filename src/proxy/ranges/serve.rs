@@ -21,8 +21,8 @@ use wwwoffle_http::caching::range::{
 
 /// Serves a request for ranges from a whole or partial copy. `fields` are the fields of the whole
 /// response. Returns `None` if the whole body must be served: the request has no valid range, its
-/// `If-Range` is not satisfied, the ranges select the whole body, or no multipart boundary can be
-/// created.
+/// `If-Range` is not satisfied, the ranges select the whole body, the status of the copy is not
+/// 200, or no multipart boundary can be created.
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &ProxyRequest,
