@@ -14,8 +14,8 @@ use crate::net::certificates::{MAX_CHAIN, describe};
 use crate::net::upstream::Secured;
 use wwwoffle_api::{Certificate, Connection};
 
-/// The maximum size of a certificate that is stored as sent, in bytes. Of a larger certificate,
-/// only the description is stored.
+/// The maximum size of the origin's own certificate for storing it as sent, in bytes. Of a larger
+/// one, only the description is stored.
 const MAX_KEPT: usize = 8 << 10;
 
 const VERSION: &str = "tls-version";

@@ -3,7 +3,7 @@
 //! ```text
 //! Dialer, Upstream ── which origins answer ─────────┐
 //! kernel ── interfaces and routes, by netlink ──────┤
-//! probe ── the URL of [link], or requested hosts ───┴─ watch_link ── Judge ── ModeSwitch::judged
+//! probe ── the URL of [link], or requested hosts ───┴─ watch_link ── LinkJudge ── ModeSwitch
 //! ```
 //!
 //! [`watch_link`] is the only task that judges. It opens connections only for probes, and only
@@ -61,9 +61,9 @@ pub struct Link {
 pub struct Judgement {
     /// The reason for the judgement.
     pub reason: LinkReason,
-    /// When this judgement was made.
+    /// The time of this judgement.
     pub since: SystemTime,
-    /// When the last probe ended.
+    /// The time when the last probe ended.
     pub probed: Option<SystemTime>,
 }
 
@@ -121,7 +121,7 @@ impl Link {
         }
     }
 
-    /// Makes the task read the configuration again.
+    /// Makes [`watch_link`] read the configuration again.
     pub fn wake(&self) {
         self.news.notify_one();
     }

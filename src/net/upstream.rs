@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! Upstream::send ── Registry ── the protocol of each https origin, and its connection of HTTP/2
-//!                    ├───────── Pool ── persistent connections of HTTP/1.1, bounded for each origin
-//!                    └───────── Dialer ── the only outgoing connect, refused in offline mode
-//!                                └─── Tls, for https: verifies the origin's certificate
+//!          ├─────── ConnectionPool ── persistent connections of HTTP/1.1, limited for each origin
+//!          └─────── Dialer ── the only outgoing connect, refused in offline mode
+//!                    └─── Tls, for https: verifies the origin's certificate
 //! ```
 //!
 //! A request on a reused connection that the origin had just closed is sent once more on a new

@@ -155,7 +155,7 @@ pub struct LinkJudge {
     /// Whether the link works. `None` until the first judgement.
     online: Option<bool>,
     reason: LinkReason,
-    /// When `online` last changed, or when the judge was created.
+    /// The time when `online` last changed, or when the judge was created.
     since: Instant,
     kernel: Connectivity,
     /// A newer report of the kernel that has not held for long enough yet.
@@ -284,7 +284,8 @@ impl LinkJudge {
                 self.become_offline(LinkReason::NoWay(why), now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown if self.online == Some(true) => {
-                // A probe is due at once. A new route may lead into a captive portal, for example.
+                // If there is a URL to probe, a probe is due at once: a new route may lead into a
+                // captive portal, for example.
                 self.due = self.terms.has_url.then_some(now);
             }
             Connectivity::Up { .. } | Connectivity::Unknown if self.terms.has_url => {

@@ -115,7 +115,8 @@ impl OutgoingMessage {
         logs_connection_in(self.head.headers())
     }
 
-    /// Where the request records whether it waits for a connection.
+    /// The record of whether the request waits for a connection. `None` if the request has no such
+    /// record.
     pub(super) fn line_position(&self) -> Option<&LinePosition> {
         self.head.extensions().get()
     }

@@ -38,7 +38,7 @@ struct OriginEntry {
     /// The dial in progress, and its result.
     turn: Option<watch::Receiver<Option<FailedDial>>>,
     speaks_http1: bool,
-    /// When the origin refused HTTP/2.
+    /// The time when the origin refused HTTP/2.
     refused: Option<Instant>,
     /// Whether the origin needs its own connection, because it refused to answer on a connection of
     /// another origin.
