@@ -23,7 +23,7 @@ use wwwoffle_http::framing::Gate;
 /// from one that has left.
 const HALF_CLOSED_PAUSE: Duration = Duration::from_secs(10);
 
-/// How long a client may continue to send the body of a request that was answered early.
+/// The time for which a client may continue to send the body of a request that was answered early.
 const LINGER_PAUSE: Duration = Duration::from_secs(5);
 
 /// The maximum number of bytes that are read and discarded of a request that was answered early.
@@ -43,7 +43,8 @@ pub struct ClientIo<T> {
     replayer: Option<Box<Replayer>>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
-    /// How long a client that has closed its half may wait for the first byte of its response.
+    /// The time for which a client that has closed its half may wait for the first byte of its
+    /// response.
     half_closed_limit: Duration,
     /// Whether a byte was written since the last byte was read: the response has begun.
     has_begun: bool,

@@ -46,7 +46,7 @@ struct FrameScanner {
 }
 
 impl FrameScanner {
-    /// Returns the number of `RST_STREAM` frames whose headers end in `bytes`.
+    /// Returns the number of `RST_STREAM` frames whose header has its last byte in `bytes`.
     fn resets(&mut self, mut bytes: &[u8]) -> usize {
         let mut resets = 0;
         while !bytes.is_empty() {

@@ -163,7 +163,8 @@ impl Drop for ActiveStream {
     }
 }
 
-/// Whether a stream waits for its client, and since when.
+/// The pace of a stream: the time since which the stream waits for its client, and the slot of its
+/// request.
 #[derive(Debug, Default)]
 struct StreamPace {
     waiting_since: Mutex<Option<Instant>>,

@@ -29,7 +29,7 @@ const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 /// of clients differ.
 pub(super) const BACKDATED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long before its end an authority should be renewed.
+/// The time before its end at which an authority should be renewed.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// The common prefix of the names of our authorities.
@@ -287,7 +287,7 @@ fn constraints(domains: &[String]) -> Option<NameConstraints> {
     })
 }
 
-/// The domains to which a certificate is limited.
+/// The domains to which a certificate is limited. Empty if there is no limit.
 fn permitted(x509: &X509Certificate<'_>) -> Result<Vec<String>, BadAuthority> {
     let found = x509.name_constraints().map_err(|_| BadAuthority::NotAnAuthority)?;
     let subtrees = found.and_then(|found| found.value.permitted_subtrees.as_ref());

@@ -28,8 +28,8 @@ use crate::tls::provider::{self, provider};
 /// removed.
 pub const MAX_LEAVES: usize = 256;
 
-/// The validity of a certificate from its creation. With [`BACKDATED`] the certificate is valid for
-/// 90 days, because RFC 5280 §4.1.2.5 includes the last second.
+/// The validity of a certificate from its creation. Together with [`BACKDATED`], it is 90 days,
+/// less one second, because RFC 5280 §4.1.2.5 includes the last second.
 const VALID_FOR: Duration = Duration::from_secs(89 * 24 * 60 * 60 - 1);
 
 /// The age at which the certificate of a host is replaced, even if it is in use.

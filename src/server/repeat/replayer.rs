@@ -18,8 +18,8 @@ use crate::server::context::ServerContext;
 /// The longest request that is remembered, in bytes.
 const MAX_REQUEST: usize = 8 * 1024;
 
-/// How many responses a connection gets before other connections are served. Without this limit, a
-/// fast client would delay the others. Switching after each response would cost more.
+/// The number of responses that a connection gets before other connections are served. Without this
+/// limit, a fast client would delay the others. Switching after each response would cost more.
 const TURN: u8 = 4;
 
 /// The last bytes of every request without a body.
@@ -34,8 +34,8 @@ pub(in crate::server) struct Replayer {
     exchange: Arc<Exchange>,
     /// The number of responses that hyper has written completely.
     flushed: usize,
-    /// When hyper last received a request. hyper ends a connection without requests after some
-    /// time.
+    /// The time when hyper last received a request. hyper ends a connection without requests after
+    /// some time.
     passed: Instant,
     /// The maximum time during which hyper receives no request.
     patience: Duration,
