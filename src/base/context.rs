@@ -31,7 +31,7 @@ pub struct BaseContext {
     pub pseudonym: String,
     /// The addresses that the daemon listens on.
     pub listening: Vec<SocketAddr>,
-    /// When the daemon started.
+    /// The time when the daemon started.
     pub since: SystemTime,
 }
 

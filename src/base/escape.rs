@@ -7,7 +7,7 @@ use minijinja::{AutoEscape, Error, Output, State, Value};
 /// Text escaped for HTML: between tags, or within a quoted attribute.
 ///
 /// Escapes every character that could end the text or the attribute. The template engine also
-/// escapes `/`, which is not necessary and made lists of URLs a fifth longer.
+/// escapes `/`, which is not necessary and makes lists of URLs a fifth longer.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -28,7 +28,7 @@ pub struct ModeSwitch {
 /// The data that changes together with the mode. It is locked during every change of the switch.
 #[derive(Debug)]
 struct ModeState {
-    /// When connections to origins last became possible.
+    /// The time when connections to origins were last enabled.
     dials_since: SystemTime,
     /// The hosts of a captive portal, reachable until the user has logged in there.
     portal: Vec<String>,
@@ -125,8 +125,8 @@ impl ModeSwitch {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When connections to origins were last enabled: at the last change from offline to another
-    /// mode, or at the start. The value does not change while offline.
+    /// The time when connections to origins were last enabled: the last change from offline to
+    /// another mode, or the start. The value does not change while offline.
     #[must_use]
     pub fn online_since(&self) -> SystemTime {
         self.shared().dials_since

@@ -51,8 +51,8 @@ impl ProcessGroup {
         Ok((status, [out, err]))
     }
 
-    /// Kills all processes, and waits at most `patience` until they are gone. If this future is
-    /// dropped, they are killed.
+    /// Kills all processes, and waits at most `patience` until they are gone. Dropping the future
+    /// only ends the wait.
     pub(crate) async fn end(&mut self, patience: Duration) {
         let Some(leader) = self.leader else { return };
         let until = Instant::now() + patience;

@@ -159,8 +159,8 @@ fn without_credentials(url: &str) -> String {
     format!("{scheme}//{host}{tail}")
 }
 
-/// Whether a link with this text leads where the text says: it is a web address of printable
-/// characters.
+/// Whether a link with this text leads where the text says: it is an http, https or ftp URL without
+/// hidden characters.
 fn is_linkable(url: &str) -> bool {
     let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
     ["http://", "https://", "ftp://"].iter().any(|scheme| lower.starts_with(scheme))
@@ -189,7 +189,7 @@ fn visible(mut text: String, c: char) -> String {
     text
 }
 
-/// Invisible characters, and those that change the direction of the text (Unicode Standard Annex
+/// Whether a character is invisible, or changes the direction of the text (Unicode Standard Annex
 /// 9).
 fn is_hidden(c: char) -> bool {
     c.is_control()

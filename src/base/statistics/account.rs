@@ -34,7 +34,7 @@ impl Account {
         }
     }
 
-    /// Counts bytes sent to a client. `is_saved`: they did not have to be fetched.
+    /// Counts bytes sent to a client. `is_saved` says that they did not have to be fetched.
     pub fn count_sent_bytes(&self, bytes: usize, is_saved: bool) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.given.fetch_add(bytes, Ordering::Relaxed);

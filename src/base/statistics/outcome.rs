@@ -17,14 +17,13 @@ pub enum Outcome {
     Passed,
     /// There is no stored copy; the request was queued.
     Queued,
-    /// There is no stored copy, and the request was not queued: the user must confirm it first, or
-    /// nothing was done.
+    /// The request was refused, or a person must confirm it first.
     Refused,
     /// The configuration blocked the request.
     Blocked,
     /// The configuration redirected the request to another URL.
     Moved,
-    /// The origin could not be reached, and there is nothing to serve instead.
+    /// The origin could not be reached and no stored copy may be served, or this program failed.
     Failed,
     /// Bytes were relayed in both directions without being read: a `CONNECT` that is not
     /// intercepted.
