@@ -155,7 +155,7 @@ pub struct ResponseControl {
     pub must_understand: bool,
     /// Whether the response does not change while it is fresh.
     pub immutable: bool,
-    /// How long the response may be served stale.
+    /// The times for which the response may be served stale.
     pub stale: StaleTimes,
 }
 

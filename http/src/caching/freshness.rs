@@ -16,9 +16,10 @@ const CLOCK_DRIFT: Duration = Duration::from_secs(60);
 /// `request_time` and `response_time`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExchangeTimes {
-    /// When the request was sent.
+    /// The time when the request was sent.
     pub sent: SystemTime,
-    /// When the response head arrived.
+    /// The time when the response head arrived. @@ http/src/caching/freshness.rs:88 The age at
+    /// which the response becomes stale.
     pub received: SystemTime,
 }
 
@@ -88,7 +89,7 @@ pub struct Freshness {
     pub age: ResponseAge,
     /// How long the response stays fresh.
     pub lifetime: Duration,
-    /// From which fields the lifetime was computed.
+    /// The fields from which the lifetime was computed.
     pub basis: Basis,
 }
 

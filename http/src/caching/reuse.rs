@@ -20,7 +20,8 @@ pub struct StoredResponse<'a> {
     pub status: StatusCode,
     /// The fields, updated by the last `304`.
     pub fields: &'a HeaderMap,
-    /// When the response, or the last `304` that confirmed it, was requested and received.
+    /// The times when the response, or the last `304` that confirmed it, was requested and
+    /// received.
     pub exchange: ExchangeTimes,
     /// Properties of the request that led to the stored response.
     pub requested: RequestFacts,
@@ -153,9 +154,9 @@ pub enum Unreachable {
 /// The permitted use of a stored response for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// How the stored response may be used while its origin is reachable.
+    /// The permitted use of the stored response while its origin is reachable.
     pub reuse: Reuse,
-    /// How the stored response may be used while its origin is unreachable.
+    /// The permitted use of the stored response while its origin is unreachable.
     pub unreachable: Unreachable,
     /// Whether the stored response may replace a response `500`, `502`, `503` or `504` (RFC 5861
     /// §4).
@@ -271,7 +272,7 @@ impl ReuseQuery<'_> {
         }
     }
 
-    /// The result according to the options, in the order of version 2.9: expiry, redirects,
+    /// The result according to the options, in the order of wwwoffle 2.9: expiry, redirects,
     /// `no-cache`, time online, age. `None` if no option applies. No option applies to an error
     /// (4xx or 5xx).
     fn overruled(&self) -> Option<(Usability, Override)> {
@@ -296,7 +297,8 @@ impl ReuseQuery<'_> {
             Recheck::After(time) if since < time => {
                 return Some((Usability::Fresh, Override::Changed));
             }
-            // RFC 8246 §2: revalidation cannot change anything.
+            // RFC 8246 §2: while an immutable response is fresh, revalidation cannot change
+            // anything.
             Recheck::After(_) if self.control.immutable && self.freshness.is_fresh() => {}
             Recheck::After(_) => {
                 return Some((Usability::Ask(RevalidationReason::Overruled), Override::Changed));

@@ -6,8 +6,8 @@
 //!
 //! Two rules are more lenient than the standard, because of faulty origins. If the request asked
 //! about a single response, a `304` with an unknown or missing validator confirms that response
-//! (RFC 9110 §13.1.2). A response whose tag matches that of the `304` only weakly is served but not
-//! updated.
+//! (RFC 9110 §13.1.2). A response whose tag matches a strong tag of the `304` only weakly is served
+//! but not updated.
 
 use http::header::{
     AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderName, HeaderValue,
@@ -222,7 +222,7 @@ pub fn merge_fields(stored: &HeaderMap, newer: &HeaderMap) -> HeaderMap {
 pub enum HeadComparison {
     /// The two responses cannot be compared.
     Nothing,
-    /// The stored response is still valid and now has these fields.
+    /// The stored response is still valid, and gets the fields of the response to the HEAD.
     Unchanged,
     /// The resource has changed: the stored response is stale.
     Changed,

@@ -109,7 +109,7 @@ pub struct StoredVariant<'a> {
     pub variant: &'a str,
     /// The fields of the request that led to the response, without the secret ones.
     pub request: &'a HeaderMap,
-    /// When the response was received.
+    /// The time when the response was received.
     pub received: SystemTime,
 }
 
