@@ -19,7 +19,7 @@ pub(crate) trait SectionOptions: Sized {
     const SECTION: Section;
     /// Reads each option from the text, or takes its default. Faults are recorded in `source`.
     fn take(source: &mut ValueSource<'_>) -> Self;
-    /// Adds to `told` the value of each option for `url`.
+    /// Adds the value of each option for `url` to `explanations`.
     fn explain(
         &self,
         url: &UrlParts<'_>,
