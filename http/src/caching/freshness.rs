@@ -87,7 +87,7 @@ pub enum Basis {
 pub struct Freshness {
     /// The age at that moment.
     pub age: ResponseAge,
-    /// How long the response stays fresh.
+    /// The age at which the response becomes stale.
     pub lifetime: Duration,
     /// The fields from which the lifetime was computed.
     pub basis: Basis,
