@@ -1,5 +1,5 @@
-//! How a request spells its URL. All spellings of one canonical URL have the same key. An origin
-//! may treat them differently, so each spelling has separate entries.
+//! The spelling of the URL in a request. All spellings of one canonical URL have the same key. An
+//! origin may treat them differently, so each spelling has separate entries.
 
 use hyper::Uri;
 use sha2::{Digest, Sha256};

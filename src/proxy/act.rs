@@ -95,7 +95,7 @@ async fn fetch_again(
     Box::pin(origin_fetch::fetch(context, client, ask, &CopyLookup::default())).await
 }
 
-/// Why the stored copy is served.
+/// The reason why the stored copy is served.
 fn hit_reason(ask: &ProxyRequest) -> HitReason {
     match ask.start.mode {
         _ if ask.asked.form_answer => HitReason::FormAnswer,
@@ -106,7 +106,7 @@ fn hit_reason(ask: &ProxyRequest) -> HitReason {
     }
 }
 
-/// Why the stored copy is served while online.
+/// The reason why the stored copy is served while online.
 fn reuse_reason(ask: &ProxyRequest) -> HitReason {
     let verdict = ask.copy.verdict.as_ref();
     let by = match verdict.map(|verdict| (verdict.reuse, verdict.by)) {

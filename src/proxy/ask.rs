@@ -347,7 +347,7 @@ fn method_kind(head: &ClientHead, small_post: bool, has_body: bool) -> MethodKin
     }
 }
 
-/// How the response to a request that `ruling` allows is stored.
+/// The rule for storing the response to a request that `ruling` allows.
 fn standing(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> StoragePolicy {
     match ruling {
         // The host is needed for the login to a captive portal, so it is treated like a nearby

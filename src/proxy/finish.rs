@@ -38,7 +38,7 @@ pub(super) struct ResponseFinish {
     reader: PageReader,
     amendment: Option<Amendment>,
     modification: Option<Modification>,
-    /// The time when the stored copy was last checked.
+    /// The time when the origin last confirmed the stored copy. `None` without a stored copy.
     checked: Option<Timestamp>,
     conditions: Option<ReplayConditions>,
 }

@@ -74,7 +74,7 @@ pub(super) async fn send(
     }
 }
 
-/// Why a request is forwarded without storing its response.
+/// The reason why a request is forwarded without storing its response.
 fn forward(ask: &ProxyRequest) -> Forward {
     let is_usual = ask.asked.standing == StoragePolicy::Usual && !ask.asked.upgrade;
     match ask.asked.method {

@@ -221,7 +221,8 @@ fn is_from_spool(fields: &HeaderMap) -> bool {
     OF_THE_SPOOL.iter().any(|part| cache_status.contains(part))
 }
 
-/// How the browser uses a response, if a response with this use may be modified.
+/// The browser's use of a response, from the fields and the intent of its request. `None` if a
+/// response with this use is never modified.
 fn used_as(fields: &HeaderMap, intent: Intent) -> Option<BrowserUse> {
     let dest = fields.get(SEC_FETCH_DEST).map(|value| value.to_str().unwrap_or_default());
     match (dest, intent) {

@@ -164,8 +164,8 @@ impl OriginFetch<'_> {
         )
     }
 
-    /// Whether the client can read a response, or has itself chosen the coding, so that no better
-    /// response exists.
+    /// Whether the client can read a response. Also true if the origin was asked for the codings of
+    /// the client, because no better response exists then.
     fn is_acceptable(self, status: StatusCode, fields: &HeaderMap) -> bool {
         let codings = &self.ask.codings;
         !codings.requests_all_codings() || codings.deliver(status, fields).is_readable()
@@ -268,7 +268,7 @@ impl OriginFetch<'_> {
     }
 
     /// Whether the client can read the stored copy. An unreadable copy is not revalidated: many
-    /// servers use one tag for all codings of a page.
+    /// servers use one tag for all codings of a page, so they would confirm the unreadable copy.
     fn reads(self, kept: &StoredCopy) -> bool {
         super::reads(self.ask, kept)
     }

@@ -45,9 +45,10 @@ fn replays_cookies(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
     ask.start.mode == Mode::Online && is_own && is_fresh
 }
 
-/// The fields of a stored copy that was not revalidated. Offline the copy is shown as it was
-/// stored, so all fields are sent, except cookies. The browser may have newer cookies, and old ones
-/// could log the person out. The cookies of a shared copy belong to its first client.
+/// The fields of a stored copy that was not revalidated, without those that set cookies: the
+/// browser may have newer cookies, and old ones could log the person out. The cookies of a shared
+/// copy belong to its first client. Offline all other fields are sent, so that the copy is shown as
+/// it was stored.
 pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
     let mut fields = sent(ask, kept);
     owner::remove_cookies(&mut fields);

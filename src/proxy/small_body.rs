@@ -47,9 +47,9 @@ pub(super) enum SmallBody {
     Started(ClientBody),
 }
 
-/// Reads a body of unknown length whole, if it has at most `limit` bytes, and arrives without a
-/// pause and within ten times [`NEXT_PIECE`]. Otherwise returns what has arrived, with the rest
-/// unread.
+/// Reads a body of unknown length whole, if it has at most `limit` bytes, each piece arrives within
+/// [`NEXT_PIECE`] and the whole body within ten times [`NEXT_PIECE`]. Otherwise returns what has
+/// arrived, with the rest unread.
 pub(super) async fn read_if_small(
     mut rest: Incoming,
     limit: u64,

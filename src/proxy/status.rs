@@ -96,7 +96,8 @@ pub enum Forward {
 }
 
 impl Forward {
-    /// Why the origin is asked. `verdict` is the permitted use of the stored copy, if there is one.
+    /// The reason why the origin is asked. `verdict` is the permitted use of the stored copy, if
+    /// there is one.
     #[must_use]
     pub fn of(verdict: Option<&Verdict>) -> Self {
         match verdict.map(|verdict| verdict.reuse) {

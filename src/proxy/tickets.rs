@@ -81,7 +81,7 @@ impl<T> Tickets<T> {
 
     /// Uses the form of a ticket. From the start of the use the ticket is invalid, so that it is
     /// not used twice. If the use fails, the ticket becomes valid again. Returns `None` if the
-    /// ticket does not exist.
+    /// ticket does not exist or has expired.
     pub fn redeem_by<R, E>(
         &self,
         name: &str,
@@ -116,8 +116,8 @@ impl<T> Tickets<T> {
     }
 }
 
-/// Adds the form of a ticket to the queue. Returns `None` if the ticket does not exist. If the
-/// queue or the disk fails, the form can be confirmed again.
+/// Adds the form of a ticket to the queue. Returns `None` if the ticket does not exist or has
+/// expired. If the queue or the disk fails, the form can be confirmed again.
 pub(crate) async fn queue(
     context: &Arc<ProxyContext>,
     name: &str,

@@ -18,8 +18,7 @@ const CLOCK_DRIFT: Duration = Duration::from_secs(60);
 pub struct ExchangeTimes {
     /// The time when the request was sent.
     pub sent: SystemTime,
-    /// The time when the response head arrived. @@ http/src/caching/freshness.rs:88 The age at
-    /// which the response becomes stale.
+    /// The time when the response head arrived.
     pub received: SystemTime,
 }
 

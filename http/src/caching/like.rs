@@ -85,8 +85,8 @@ fn sorted(arguments: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// How `kept` differs from `asked`, if both are probably spellings of one page. `None` if they are
-/// equal or name different pages. `added` has further arguments that do not select content.
+/// The difference between `asked` and `kept`, if both URLs probably name one page. `None` if they
+/// are equal or name different pages. `added` has further arguments that do not select content.
 #[must_use]
 pub fn likeness(asked: &str, kept: &str, added: &ArgumentNames) -> Option<Likeness> {
     if asked == kept {

@@ -324,7 +324,7 @@ impl ReuseQuery<'_> {
             || self.request.min_fresh.is_some_and(|least| left < least)
     }
 
-    /// How a stale response may be used (§4.2.4).
+    /// The permitted use of a stale response (§4.2.4).
     fn stale(&self) -> Reuse {
         let within = |time: Option<Duration>| {
             time.is_some_and(|time| self.freshness.is_stale_for_at_most(time))
@@ -341,8 +341,8 @@ impl ReuseQuery<'_> {
         }
     }
 
-    /// Whether the request rejects a stale response despite `max-stale`: it has `min-fresh`, or the
-    /// response is older than `max-age` (§5.2.1.1).
+    /// Whether the request rejects a stale response despite its `max-stale`: the request has
+    /// `min-fresh`, or the response is older than its `max-age` (§5.2.1.1).
     fn is_too_old(&self) -> bool {
         self.request.max_age.is_some_and(|most| self.freshness.age.at_least > most)
             || self.request.min_fresh.is_some()

@@ -65,8 +65,8 @@ impl ConditionalRequest {
                 question.about.push(index);
             }
             if tag.is_none() && question.since.is_some() || tag.is_some_and(|tag| !is_tag(tag)) {
-                // If the condition had another tag, the origin would ignore the date of the
-                // selected response. An invalid tag cannot be part of a list either.
+                // No tags of other responses are added. With a tag, the origin would ignore the
+                // date of the selected response. An invalid tag cannot be part of a list.
                 return question;
             }
         }
