@@ -243,7 +243,7 @@ pub struct Places {
     /// [`accepts_public`](Self::accepts_public)). Other responses are for people who are not logged
     /// in.
     pub credentials: bool,
-    /// How the request spells the URL.
+    /// The spelling of the URL in the request.
     pub spelling: Spelling,
 }
 

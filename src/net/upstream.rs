@@ -7,11 +7,11 @@
 //!                    └─── Tls, for https: verifies the origin's certificate
 //! ```
 //!
-//! A request on a reused connection that the origin had just closed is sent once more on a new
-//! connection, if its method is safe (RFC 9110 §9.2.1) and it has no body. A request is also sent
-//! again, whatever its method, if the origin reports that it did not process the request (RFC 9113
-//! §8.7), or that the request used the wrong connection (RFC 9110 §15.5.20) or protocol (RFC 9113
-//! §7). No other request is sent twice.
+//! If the origin had just closed a reused connection, the request is sent once more on a new
+//! connection, provided that no byte of it was sent, or that its method is safe (RFC 9110 §9.2.1)
+//! and it has no body. A request is also sent again, whatever its method, if the origin reports
+//! that it did not process the request (RFC 9113 §8.7), or that the request used the wrong
+//! connection (RFC 9110 §15.5.20) or protocol (RFC 9113 §7). No other request is sent twice.
 
 mod activity;
 mod adjustable;

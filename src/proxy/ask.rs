@@ -269,8 +269,8 @@ impl ProxyRequest {
         has_credentials(&self.head.fields) || self.resource.url.user().is_some()
     }
 
-    /// The page that loads the sub-resource, from `Referer`. `None` if that is missing, or a page
-    /// of ours.
+    /// The page that loads the sub-resource, from `Referer`. `None` if the field is missing or
+    /// invalid, or names a page of ours.
     #[must_use]
     pub fn page(&self, context: &ProxyContext) -> Option<CanonicalUrl> {
         rules::page(&self.head.fields, &context.base.local)
@@ -313,7 +313,7 @@ pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
         && !fields.contains_key(UPGRADE)
 }
 
-/// Removes the fields that are never sent to origins.
+/// Removes the fields that must not be sent to the origin in a request with this method.
 fn strip_fields(method: &Method, fields: &mut HeaderMap) {
     strip_one_hop(fields);
     // Some origins treat a request with such fields as one for another URL or method, so the
@@ -394,7 +394,7 @@ fn coding_terms(
     codings
 }
 
-/// Whether requests for `url` are queued while offline, and whether only after confirmation.
+/// The rule for queueing requests for `url` while offline.
 fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     let options = &config.offline_options;
     if *options.dont_request.of(url) {

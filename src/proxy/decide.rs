@@ -26,9 +26,9 @@ pub struct DecisionInput {
     pub noise: bool,
     /// Whether the client wants an event stream, which has no end and is useless later.
     pub event_stream: bool,
-    /// Whether responses to the request are stored at all.
+    /// The rule for storing the responses.
     pub standing: StoragePolicy,
-    /// Whether the request may be queued.
+    /// The rule for queueing the request.
     pub queueing: Queueing,
     /// Whether the URL may be fetched together with a page that refers to it: `get-recursive`.
     pub recursive: bool,

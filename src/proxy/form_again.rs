@@ -42,8 +42,9 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
     }
 }
 
-/// Asks the person whether to send the form again. If the contents of the form are not known, the
-/// response is a message about that: the form was imported, too long, or sent by another owner.
+/// Asks the person whether to send the form again. The contents of the form are not known if the
+/// form was imported, too long, or sent by another owner. Then the response is a message that says
+/// so.
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,

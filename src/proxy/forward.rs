@@ -121,7 +121,7 @@ async fn update_copies(
     unsafe_methods::invalidate_after_response(of, sent, (status, fields), asked.received).await;
 }
 
-/// Prepares a response, without its hop-by-hop fields, for the client.
+/// Prepares a response for the client. Its hop-by-hop fields must already be removed.
 ///
 /// The response is decoded only if we requested its coding. A coding that the client requested
 /// passes unchanged.

@@ -24,8 +24,8 @@ use wwwoffle_http::head;
 pub struct Confirmed {
     /// The copy.
     pub kept: Arc<StoredCopy>,
-    /// The updated fields of the copy. They set a cookie only if the newer head sets it: this
-    /// client may be another client, or have a newer cookie than the stored one.
+    /// The updated fields of the copy. They set a cookie only if the newer head sets it: the stored
+    /// cookie may belong to another client, or be older than the cookie of this client.
     pub fields: HeaderMap,
 }
 

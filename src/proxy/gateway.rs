@@ -315,7 +315,7 @@ impl GatewayClient {
     }
 }
 
-/// The mark of a redirect to an address outside the gateway.
+/// The mark of a redirect whose target must not be changed to an address of the gateway.
 #[derive(Clone, Copy, Debug)]
 struct Elsewhere;
 

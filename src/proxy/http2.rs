@@ -53,8 +53,8 @@ fn say_length_once(fields: &mut HeaderMap) {
 /// Converts a response to one that HTTP/2 may carry: without connection fields (RFC 9113 §8.2.2),
 /// and without a body where HTTP forbids a body. hyper removes such a body for HTTP/1.1 only.
 pub(super) fn send(asked: &Method, mut response: Response<Body>) -> Response<Body> {
-    // A login prompt of this proxy is for this connection only. A login prompt of another proxy
-    // does not reach this code.
+    // The login prompt of this proxy is meant for this client, so it is preserved. A login prompt
+    // of another proxy does not reach this code.
     let challenge = response.headers_mut().remove(PROXY_AUTHENTICATE);
     strip_one_hop(response.headers_mut());
     if let Some(challenge) = challenge {

@@ -127,8 +127,8 @@ fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
     }
 }
 
-/// Decides whether a response to GET (or a storable POST) is stored; `kept` is the status of the
-/// stored copy.
+/// Decides whether a response to GET (or a storable POST) is stored. `kept` is the status of the
+/// stored copy, if there is one.
 ///
 /// # Errors
 ///

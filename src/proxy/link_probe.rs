@@ -161,7 +161,7 @@ async fn connect(context: &ProxyContext, config: &Config, mut hosts: Vec<Origin>
     })
 }
 
-/// Adds hosts that have requests in the queue.
+/// Adds hosts of waiting requests in the queue, until there are [`MAX_HOSTS`] hosts.
 fn add_queued_hosts(context: &ProxyContext, config: &Config, hosts: &mut Vec<Origin>) {
     context.storage.store.spool().queue().visit(|request| {
         if hosts.len() >= MAX_HOSTS || request.fetching.state != RequestState::Waiting {

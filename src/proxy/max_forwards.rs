@@ -16,7 +16,8 @@ pub(super) enum Forwards {
     Refused,
 }
 
-/// Evaluates `Max-Forwards`, and decrements its number.
+/// Evaluates `Max-Forwards` in an OPTIONS request, and decrements its number. Requests with other
+/// methods may be forwarded, except TRACE.
 pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
     if parts.method == Method::TRACE {
         // RFC 9110 §9.3.8: TRACE would disclose the client's secrets to readers of the response.

@@ -1,12 +1,12 @@
 //! Serves an older version under the URL of its page: Memento (RFC 7089).
 //!
 //! A request with `Accept-Datetime` gets the version of that date: the last version up to the date,
-//! or else the first one (§4.5.3). The stored copy counts as a version. There is no redirect to an
+//! or else the first one (§4.5.3). If such a request is for a sub-resource of a page, it gets the
+//! version closest to the date. The stored copy counts as a version. There is no redirect to an
 //! address of the version, because the URL of the page also selects its versions (§4.1.2, pattern
-//! 1.2). A request of a page for a sub-resource with the same field gets the version closest to the
-//! date. The origin is not asked, and nothing is stored: a version is not a response to a request
+//! 1.2). The origin is not asked, and nothing is stored: a version is not a response to a request
 //! without a date. If we display a version at an address of our own ([`crate::site`]), the date in
-//! that address selects its sub-resources.
+//! that address selects the versions of its sub-resources.
 //!
 //! An origin that selects versions itself, like an archive, gets the request: its responses vary
 //! with the field.

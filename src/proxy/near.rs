@@ -105,8 +105,9 @@ async fn at(
     Ok(kept.map(|kept| guarded(ask, near, StoredCopy::clone(kept))))
 }
 
-/// The spellings of a directory or of its index page that are stored. Asks the spool directly,
-/// because the store would cache a lookup for each missing spelling.
+/// The stored URLs for which most servers send the same page as for the URL of `ask`: a directory
+/// or its index page. Asks the spool directly, because the store would cache a lookup for each
+/// missing URL.
 async fn index_pages(
     context: &ProxyContext,
     ask: &ProxyRequest,

@@ -353,7 +353,7 @@ impl OriginFetch<'_> {
         }
     }
 
-    /// Why the origin is asked.
+    /// The reason why the origin is asked.
     fn forward(self) -> Forward {
         match Forward::of(self.ask.copy.verdict.as_ref()) {
             Forward::UriMiss if self.found.own().is_none() && !self.found.all().is_empty() => {
@@ -402,7 +402,7 @@ impl OriginFetch<'_> {
     /// Handles an unreachable origin by serving the stored copy. If the fields of the copy forbid
     /// this (RFC 9111 §4.2.4), the copy is served only if an option or the mode auto overrules
     /// them. If the mode changed to offline during the request, the copy is served as in offline
-    /// mode.
+    /// mode. If no copy may be served, the response is a message.
     fn failed(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");

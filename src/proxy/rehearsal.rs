@@ -23,7 +23,7 @@ use crate::proxy::context::ProxyContext;
 pub enum PredictedAction {
     /// Redirect the browser to another URL: `[alias]`.
     Move,
-    /// Block the URL: `[dont-get]`.
+    /// Block the URL: `[dont-get]`, or a port that belongs to another protocol.
     Block,
     /// Deny the request, because the client may not access this network.
     Deny,

@@ -152,7 +152,7 @@ pub fn failed(
     response
 }
 
-/// Like [`respond`], but offers a person to fetch the page later, if that may help.
+/// Like [`respond`], but the message to a person offers to fetch the page later, if that may help.
 fn with_aid(
     context: &ProxyContext,
     ask: &ProxyRequest,

@@ -32,14 +32,15 @@ pub enum Ruling {
     Blocked {
         /// The configuration line of the rule.
         by: Location,
-        /// The replacement to serve, a URL or a path of ours.
+        /// The URL or path of ours to which the client is redirected. `None` if there is no
+        /// replacement.
         replacement: Option<String>,
     },
     /// The port of the URL belongs to another protocol.
     OtherProtocol,
 }
 
-/// Whether responses are stored at all.
+/// The rule for storing the responses of a URL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StoragePolicy {
     /// Responses are stored.

@@ -174,7 +174,7 @@ pub struct CodingTerms {
     undoes_all: bool,
 }
 
-/// Which codings are requested from the origin.
+/// The codings that are requested from the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RequestedCodings {
     /// All codings that we can decode.
@@ -186,7 +186,7 @@ enum RequestedCodings {
     ItsOwn,
 }
 
-/// Whether a body may be decoded before it is sent to the client.
+/// The rule for decoding a body before it is sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyChange {
     /// The request forbids decoding.

@@ -12,7 +12,7 @@
 use wwwoffle_config::ArgumentNames;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The maximum number of other URLs that are looked up for one request.
+/// The maximum number of URLs that [`near_urls`] returns.
 pub const MAX_NEAR: usize = 3;
 
 /// The built-in list.

@@ -2,7 +2,8 @@
 //!
 //! `Vary` names the request fields that selected a response. Their normalised values form the
 //! *variant text*. Responses to one URL with different variant texts are stored side by side. The
-//! text is one line of visible ASCII with one part per field, ordered by name and joined with `&`:
+//! text is one line of visible ASCII and spaces. It has one part per field, ordered by name and
+//! joined with `&`:
 //!
 //! ```text
 //! name:value            the request's value, without white space around commas
@@ -132,8 +133,8 @@ impl StoredVariant<'_> {
         }
     }
 
-    /// How well the response fits `request`. `elsewhere` are the fields in the `Vary` of any
-    /// response to the URL.
+    /// The degree to which the response fits `request`. `elsewhere` are the fields in the `Vary` of
+    /// any response to the URL.
     fn fit(&self, request: &HeaderMap, elsewhere: &[HeaderName]) -> Fit {
         let Vary::By(names) = Vary::of(self.fields) else { return Fit::Apart { by: MAX_NAMES } };
         let differs = |name: &&HeaderName| self.part(name) != Some(part(name, request));

@@ -179,7 +179,7 @@ impl Dialer {
         self.connect_timeout.set(connect_timeout);
     }
 
-    /// The number of connections refused because of the mode.
+    /// The number of requests and connections refused because of the mode.
     #[must_use]
     pub fn refused_count(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)

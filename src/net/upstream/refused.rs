@@ -11,7 +11,7 @@ use wwwoffle_api::Chain;
 /// The largest number of origins remembered. The oldest refusal is forgotten first.
 const MAX_ORIGINS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
-/// A refused certificate, as the origin sent it.
+/// The refusal of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCertificate {
     /// The fault.

@@ -50,8 +50,8 @@ impl OpenedWindow {
         })
     }
 
-    /// The response for this window. If the browser would save `response` and another site may
-    /// observe the window, returns a page with a link instead.
+    /// The response for this window. If the window would not show `response`, and a page of another
+    /// site may have opened the window, returns a page with a link instead.
     pub(super) fn receive(&self, shell: &Shell, mut response: Response<Body>) -> Response<Body> {
         if is_shown(&response) {
             return response;
