@@ -35,8 +35,8 @@ const CHECKED_AHEAD: u64 = 1024 * 1024;
 /// So a decompression bomb gets an error message instead of breaking off in the middle.
 const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 
-/// The number of encoded bytes consumed so far. As a response extension, it marks a body for
-/// [`look_ahead`].
+/// The data for [`look_ahead`], with the number of encoded bytes consumed so far. As an extension,
+/// it marks a response whose body is decoded.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Taken {
     count: Arc<AtomicU64>,

@@ -83,8 +83,9 @@ pub(crate) fn open_nested(
     })
 }
 
-/// Reads the first bytes of the client, and speaks TLS if the client does. `host` is the name or
-/// address to which the client connected. It is used if the client sends no server name.
+/// Reads the first bytes of the client, and speaks TLS or HTTP/1.1, as the client does. `host` is
+/// the name or address to which the client connected. It is used if the client sends no server
+/// name.
 async fn secure<T>(
     context: &Arc<ServerContext>,
     mut stream: T,

@@ -229,9 +229,10 @@ fn is_framed(fields: &HeaderMap) -> Result<(), Failure> {
     }
 }
 
-/// Whether this transfer coding is unknown. No program has applied an unknown coding, so the body
-/// is accepted as sent, and it ends with the connection (RFC 9112 §6.3 (4)). A body in a known
-/// coding is refused, because it must be decoded and we cannot decode it.
+/// Whether this transfer coding is unknown. An unknown name is taken for a mistake of the origin:
+/// nothing was encoded, so the body is accepted as sent, and it ends with the connection (RFC 9112
+/// §6.3 (4)). A body in a known coding is refused, because it must be decoded and we cannot decode
+/// it.
 fn is_nobodys(coding: &str) -> bool {
     /// The codings of RFC 9112 §12.3, and the content codings. Some origins write content codings
     /// into `Transfer-Encoding`.

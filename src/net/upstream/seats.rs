@@ -1,7 +1,7 @@
 //! The simultaneous exchanges of an HTTP/2 connection: at most as many as its origin accepts.
 //!
-//! A waiting request is not passed to `h2` yet. If the origin accepts no further stream, `h2`
-//! stores a request and sends it later, even if the request was abandoned or the mode became
+//! A waiting request is not yet passed to `h2`. While the origin accepts no further stream, `h2`
+//! would store the request, and would send it later even if it was abandoned or the mode became
 //! offline. After a GOAWAY it would be unknown whether the request was sent.
 
 use std::sync::Arc;

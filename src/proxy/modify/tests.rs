@@ -51,7 +51,7 @@ fn only_pages_shown_to_a_person_are_modified() {
         (&[("sec-fetch-dest", "iframe")], "a page in a frame"),
         (&[("sec-fetch-dest", "image")], "an image"),
         (&[("accept", "image/*"), ("referer", "http://a.example/")], "an image"),
-        // A script, a style sheet, a program.
+        // Requests by a script, for a style sheet, and by a program.
         (&[("sec-fetch-dest", "empty"), OLD_BROWSER], "nothing"),
         (&[("sec-fetch-dest", "style")], "nothing"),
         (&[("accept", "*/*")], "nothing"),
