@@ -236,7 +236,8 @@ pub(super) struct FieldLines {
     /// The name, if it is at most as long as the longest name of a [`FieldKind`].
     name: BoundedWord<17>,
     kind: FieldKind,
-    /// The value of a field that affects framing, without surrounding white space.
+    /// The value of a `Host`, `Content-Length` or `Transfer-Encoding` field, without surrounding
+    /// white space.
     value: BoundedWord<MAX_VALUE>,
     /// Whether there was white space after the value.
     gap: bool,
@@ -372,7 +373,7 @@ impl FieldKind {
         }
     }
 
-    /// The bytes that the value may contain. `None` for fields that are not checked.
+    /// The bytes that the value may contain. `None` if the value is not checked.
     fn alphabet(self) -> Option<fn(u8) -> bool> {
         match self {
             Self::Host => Some(is_host),
