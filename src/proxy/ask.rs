@@ -19,7 +19,6 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::audience::Audience;
 use super::decide::{DecisionInput, MethodKind, Queueing};
-use super::gateway::GatewayMark;
 use super::http2::Unframed;
 use super::intent::{Intent, wants_event_stream};
 use super::modify::Modification;

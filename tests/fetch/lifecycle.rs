@@ -227,13 +227,14 @@ fn a_queued_request_seals_its_secrets_and_sends_them() {
         "Accept: text/html\r\nCookie: session=opensesame\r\nAuthorization: Bearer hushhush\r\n";
     let answer = daemon.client().get_with(&origin.url("/page/1.html"), fields).whole();
     assert_eq!(answer.status, 504);
-    daemon.restart();
+    daemon.down();
     for file in crate::harness::files(daemon.spool()) {
         let text = String::from_utf8_lossy(&std::fs::read(&file).unwrap()).into_owned();
         for secret in ["opensesame", "hushhush"] {
             assert!(!text.contains(secret), "{secret} is readable in {}", file.display());
         }
     }
+    daemon.up();
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
     let asked = &origin.asked("/page/1.html")[0];

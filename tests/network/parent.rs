@@ -71,7 +71,7 @@ fn a_parent_proxy_that_refuses_or_is_missing_is_reported() {
         });
         heads.collect::<Vec<_>>()
     });
-    let daemon = Daemon::configured(&format!(
+    let mut daemon = Daemon::configured(&format!(
         "{}auth-username = \"ada\"\nauth-password = \"hunter2\"\n[https]\nintercept = false",
         through(&addr.to_string())
     ));
@@ -94,7 +94,7 @@ fn a_parent_proxy_that_refuses_or_is_missing_is_reported() {
     let page = daemon.browse("http://origin.example/page");
     assert_eq!(page.status, 502);
     assert!(page.shown().contains("there is no connection to it"), "{}", page.shown());
-    daemon.settle();
+    daemon.down();
     for file in crate::harness::files(daemon.spool()) {
         let bytes = std::fs::read(&file).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("aHVudGVyMg"), "{}", file.display());

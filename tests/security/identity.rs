@@ -60,15 +60,15 @@ fn root_opens_the_ports_and_another_user_serves() {
     assert_eq!(status(&daemon, "Groups:"), [group.to_string()]);
     assert_eq!(status(&daemon, "CapEff:"), ["0000000000000000"]);
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
-    daemon.settle();
+    daemon.ok(&["offline"]);
+    daemon.down();
     let found = files(daemon.spool());
     assert!(found.len() > 3, "{found:?}");
     for file in &found {
         let about = std::fs::metadata(file).unwrap();
         assert_eq!((about.uid(), about.gid()), NOBODY, "{}", file.display());
     }
-    daemon.ok(&["offline"]);
-    daemon.restart();
+    daemon.up();
     assert_eq!(daemon.get(&origin.url("/page/1.html")).status, 200);
 }
 

@@ -97,7 +97,7 @@ fn a_user_needs_the_password_for_every_request() {
 
 #[test]
 fn a_proxy_login_is_not_forwarded() {
-    let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
+    let (mut daemon, origin) = (Daemon::configured(&users()), Origin::start());
     daemon.client().get_with(&origin.url("/a"), &proxy_login()).whole();
     let post = format!("{}Content-Length: 1\r\n", proxy_login());
     daemon.ok(&["offline"]);
@@ -120,7 +120,7 @@ fn a_proxy_login_is_not_forwarded() {
             assert!(!asked.head.to_lowercase().contains("proxy-auth"), "{}", asked.head);
         }
     }
-    daemon.settle();
+    daemon.down();
     for file in crate::harness::files(daemon.spool()) {
         let bytes = std::fs::read(&file).unwrap();
         let text = String::from_utf8_lossy(&bytes);

@@ -396,7 +396,7 @@ fn lists_show_a_users_own_entries_and_commands_show_all() {
 
 #[test]
 fn form_contents_are_not_stored_with_the_response() {
-    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/form", Answer::html("thank you"));
     let body = "password=hunter2";
     let fields = format!("{AS_PERSON}Content-Length: {}\r\n", body.len());
@@ -405,6 +405,7 @@ fn form_contents_are_not_stored_with_the_response() {
     assert_eq!(client.receive("POST").whole().text(), "thank you");
     daemon.settle();
     assert!(daemon.ok(&["ls"]).contains("/form?!POST:"));
+    daemon.down();
     for file in crate::harness::files(daemon.spool()) {
         let bytes = std::fs::read(&file).unwrap();
         assert!(!String::from_utf8_lossy(&bytes).contains("hunter2"), "{}", file.display());

@@ -172,6 +172,7 @@ fn secrets_are_unreadable_for_others_with_any_umask() {
     daemon.ok(&["ca", "renew"]);
     daemon.restart();
     daemon.ok(&["ca", "export"]);
+    daemon.down();
     let spool = daemon.spool();
     assert_eq!(mode(spool), 0o700);
     assert_eq!(mode(&spool.join("ca")), 0o700);
@@ -189,7 +190,7 @@ fn secrets_are_unreadable_for_others_with_any_umask() {
 
 #[test]
 fn tokens_and_referer_queries_are_hidden_from_others() {
-    let (daemon, origin) = (owners::daemon(), Origin::start());
+    let (mut daemon, origin) = (owners::daemon(), Origin::start());
     for (path, vary) in [("/p", "Accept"), ("/varying", "Referer, Private-Token")] {
         let answer = Answer::html("p").field("Cache-Control", "public");
         origin.say(path, answer.field("Vary", vary));
@@ -210,6 +211,7 @@ fn tokens_and_referer_queries_are_hidden_from_others() {
     let fields = "X-Api-Key: token-hunter2\r\n";
     assert_eq!(owners::get(&daemon, "ada", &origin.url("/later"), fields).status, 504);
     assert_eq!(daemon.queued().len(), 1);
+    daemon.down();
     for file in files(daemon.home()) {
         let bytes = std::fs::read(&file).unwrap();
         assert!(!bytes.windows(7).any(|part| part == b"hunter2"), "{}", file.display());
