@@ -7,9 +7,9 @@
 //! # One declaration per option
 //!
 //! [`schema`] declares each option once: key, type, default, whether a restart is needed, and one
-//! sentence. The fields of [`Config`], the reader, `docs/options.md` and `wwwoffle.conf.example`
-//! ([`describe`]) follow from it, so they cannot contradict each other. A test compares both files
-//! with the schema.
+//! sentence. The fields of [`Config`], the reader, the JSON schema ([`describe`]), `docs/options.md`
+//! and `wwwoffle.conf.example` follow from it, so they cannot contradict each other. A test generates
+//! both files from the schema and compares them.
 //!
 //! # Layers
 //!
@@ -18,7 +18,7 @@
 //!
 //! | module | task |
 //! |---|---|
-//! | `describe` | writes the reference of all options, the example file and the JSON schema |
+//! | `describe` | writes the JSON schema |
 //! | `import` | converts a configuration of WWWOFFLE 2.9 |
 //! | `file` | loads, replaces and undoes the configuration file; keeps its earlier versions |
 //! | `edit` | edits a text and leaves every other byte unchanged; compares two texts |
