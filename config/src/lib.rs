@@ -86,7 +86,7 @@ pub use file::{
     AppliedChange, ChangeError, ChangeScope, ConfigFile, ConfigText, EarlierConfig, LoadedConfig,
     ParseStampError, TextStamp, VERSIONS, load,
 };
-pub use former::{FORMER, FormerOption, Successor};
+pub use former::{FormerOption, Successor};
 pub use import::{ImportedConfig, SkippedLine};
 pub use pattern::{
     host::{HostSpec, ParseHostSpecError},

@@ -1,8 +1,7 @@
 //! Redirects from addresses of WWWOFFLE 2.9 whose target depends on their path or their arguments.
 
 use hyper::Response;
-use wwwoffle_config::schema::SECTIONS;
-use wwwoffle_config::{FORMER, FormerOption, Successor};
+use wwwoffle_config::{FormerOption, schema::SECTIONS};
 use wwwoffle_url::{split_form_args, url_decode_form_args, url_encode_form_args};
 
 use super::caller::Caller;
@@ -57,14 +56,14 @@ pub(super) fn site(arguments: Option<&str>) -> String {
 fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     let rest = path.strip_prefix(CONFIGURATION)?.trim_end_matches('/');
     let (section, key) = rest.split_once('/').unwrap_or((rest, ""));
-    if !FORMER.iter().any(|former| former.section.eq_ignore_ascii_case(section)) {
+    if !FormerOption::all().any(|former| former.section.eq_ignore_ascii_case(section)) {
         return None;
     }
     let place = if rest == section {
         section_of(section).map(|section| (section, ""))
     } else {
         let former = FormerOption::find(section, if key == NO_NAME { "" } else { key })?;
-        replacement_option(former).or_else(|| section_of(section).map(|section| (section, "")))
+        former.replacement().or_else(|| section_of(section).map(|section| (section, "")))
     };
     let mut to = match place {
         Some((section, "")) => format!("{CONFIGURATION}{section}"),
@@ -78,21 +77,13 @@ fn option(path: &str, arguments: Option<&str>) -> Option<String> {
     Some(to)
 }
 
-/// Returns the section and option that replace a former option, if any do.
-fn replacement_option(former: &FormerOption) -> Option<(&'static str, &'static str)> {
-    match former.now {
-        Successor::Same { section, key } => Some((section, key)),
-        Successor::Gone { instead, .. } => instead,
-    }
-}
-
 /// Returns the section of the same name. If there is none, returns the section of the first
 /// successor of an option, because most options of a former section moved to the same new section.
 fn section_of(former: &str) -> Option<&'static str> {
     let same = SECTIONS.iter().map(|section| section.name);
     let same = same.into_iter().find(|name| name.replace('-', "").eq_ignore_ascii_case(former));
-    let mut options = FORMER.iter().filter(|one| one.section.eq_ignore_ascii_case(former));
-    same.or_else(|| options.find_map(replacement_option).map(|(section, _)| section))
+    let mut options = FormerOption::all().filter(|one| one.section.eq_ignore_ascii_case(former));
+    same.or_else(|| options.find_map(FormerOption::replacement).map(|(section, _)| section))
 }
 
 /// Returns the new address of a path below `/search/`: our search for the words in the arguments,
@@ -127,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_former_option_leads_to_an_existing_one() {
-        for former in FORMER {
+        for former in FormerOption::all() {
             let key = if former.key.is_empty() { NO_NAME } else { former.key };
             for path in [former.section.to_owned(), format!("{}/{key}", former.section)] {
                 let to = option(&format!("{CONFIGURATION}{path}"), None).expect(&path);

@@ -33,30 +33,10 @@ pub(super) enum ListenKey {
 
 /// The section that holds most options of a section of 2.9.
 pub(super) fn home(section: &str) -> &'static str {
-    match section {
-        "Options" => "options",
-        "OnlineOptions" => "online-options",
-        "OfflineOptions" => "offline-options",
-        "SSLOptions" => "https",
-        "FetchOptions" => "fetch-options",
-        "IndexOptions" => "index-options",
-        "ModifyHTML" => "modify-html",
-        "LocalHost" => "local-host",
-        "LocalNet" => "local-net",
-        "AllowedConnectHosts" => "allowed-connect-hosts",
-        "AllowedConnectUsers" => "allowed-connect-users",
-        "DontCache" => "dont-cache",
-        "DontGet" => "dont-get",
-        "DontCompress" => "dont-compress",
-        "CensorHeader" => "censor-header",
-        "MIMETypes" => "mime-types",
-        // `FTPOptions` has no section of its own here. Its comments go to `[proxy]`, because 2.9
-        // also sent FTP through proxies.
-        "Proxy" | "FTPOptions" => "proxy",
-        "Alias" => "alias",
-        "Purge" => "purge",
-        _ => "startup",
-    }
+    let mut options = FormerOption::all().filter(|former| former.section == section);
+    // `FTPOptions` has no successor. Its comments go to `[proxy]`, because 2.9 also sent FTP
+    // through proxies.
+    options.find_map(FormerOption::replacement).map_or("proxy", |(section, _)| section)
 }
 
 /// The counterpart of `key` in `section`. `None` if 2.9 has no such option and the section is not a

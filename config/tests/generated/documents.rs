@@ -2,8 +2,8 @@
 //! line such as `{sections}` stands for the generated lines.
 
 use wwwoffle_config::{
-    FORMER, FormerOption, Successor,
-    schema::{Effect, OptionInfo, Protection, SECTIONS, Section},
+    FormerOption, Successor,
+    schema::{Effect, OptionInfo, SECTIONS, Section},
 };
 
 /// The column at which comments of the example are wrapped.
@@ -26,7 +26,7 @@ pub(crate) fn options_markdown() -> String {
 
 /// The page "From WWWOFFLE 2.9": the successor of each option, in Markdown.
 pub(crate) fn former_markdown() -> String {
-    let row = |former: &FormerOption| {
+    let row = |former: FormerOption| {
         let key = if former.key.is_empty() { "(entries)" } else { former.key };
         let link =
             |section: &str, key: &str| format!("[`[{section}]`](../options.md#{section}) `{key}`");
@@ -39,7 +39,7 @@ pub(crate) fn former_markdown() -> String {
         };
         format!("| {} | {key} | {now} |\n", former.section)
     };
-    let rows: String = FORMER.iter().map(row).collect();
+    let rows: String = FormerOption::all().map(row).collect();
     include_str!("from-2.9.md").replace("{rows}\n", &rows)
 }
 

@@ -3,7 +3,7 @@
 mod documents;
 
 use std::path::{Path, PathBuf};
-use wwwoffle_config::{Config, FORMER, FormerOption, Successor, describe, schema::SECTIONS};
+use wwwoffle_config::{Config, FormerOption, Successor, describe, schema::SECTIONS};
 
 /// Checks that the file `name` contains the document `want`. If `UPDATE` is set, writes the file
 /// first.
@@ -35,7 +35,7 @@ fn the_migration_page_matches_the_table() {
 
 #[test]
 fn former_options_have_existing_replacements() {
-    for former in FORMER {
+    for former in FormerOption::all() {
         let name = format!("[{}] {}", former.section, former.key);
         let (section, key) = match former.now {
             Successor::Same { section, key } => (section, key),
