@@ -198,10 +198,7 @@ impl Value for BlockList {
     const MEANING: &'static str = MEANING;
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs and lists, such as [\"*://*.example.org/*\", \
                                     { easylist = \"easylist.txt\" }]";
-
-    fn json() -> String {
-        LISTS_OF_RULES.to_owned()
-    }
+    const JSON: &'static str = LISTS_OF_RULES;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut reading = BlockListReader::default();

@@ -42,8 +42,8 @@ fn section(section: &Section) -> String {
 /// The schema of an option. `with_default` is set for an option of a section. An option of a rule
 /// has no default.
 fn option(option: &OptionInfo, with_default: bool) -> String {
-    let json = (option.json)();
-    let kind = json.strip_prefix('{').and_then(|json| json.strip_suffix('}')).unwrap_or_default();
+    let kind = option.json.strip_prefix('{').and_then(|json| json.strip_suffix('}'));
+    let kind = kind.unwrap_or_default();
     let default = if with_default && !option.is_secret {
         format!(", \"default\": {}", option.default)
     } else {

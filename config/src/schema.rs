@@ -58,7 +58,7 @@ macro_rules! section {
                         kind: <$Type as crate::source::field::OptionType>::KIND,
                         is_secret: <$Type as crate::source::field::OptionType>::IS_SECRET,
                         meaning: <$Type as crate::source::field::OptionType>::MEANING,
-                        json: <$Type as crate::source::field::OptionType>::json,
+                        json: <$Type as crate::source::field::OptionType>::JSON,
                         default: $default,
                         rules: <$Type as crate::source::field::OptionType>::RULES,
                         effect: crate::schema::Effect::$effect,

@@ -23,7 +23,7 @@ pub struct OptionInfo {
     /// The syntax of the option's type, for `docs/options.md`.
     pub meaning: &'static str,
     /// The JSON schema of the option's type.
-    pub json: fn() -> String,
+    pub json: &'static str,
     /// The default in the notation of the file.
     pub default: &'static str,
     /// Whether rules may set the option for some URLs.

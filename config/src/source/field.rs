@@ -18,12 +18,10 @@ pub(crate) trait OptionType: Sized {
     const MEANING: &'static str = <Self::Plain as Value>::MEANING;
     /// See [`Value::IS_SECRET`].
     const IS_SECRET: bool = <Self::Plain as Value>::IS_SECRET;
+    /// See [`Value::JSON`].
+    const JSON: &'static str = <Self::Plain as Value>::JSON;
     /// Whether rules may set the option.
     const RULES: bool;
-    /// See [`Value::json`].
-    fn json() -> String {
-        <Self::Plain as Value>::json()
-    }
     /// Reads the option from the text. If the text does not set it, returns the default.
     fn take(
         source: &mut ValueSource<'_>,

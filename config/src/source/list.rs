@@ -57,10 +57,7 @@ impl Value for UrlSpecSet {
     const KIND: &'static str = "URL-SPECIFICATIONs";
     const MEANING: &'static str = MEANING;
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs, such as [\"*://*.example.org/*\", { file = \"list.txt\" }]";
-
-    fn json() -> String {
-        STRINGS_AND_FILES.to_owned()
-    }
+    const JSON: &'static str = STRINGS_AND_FILES;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut set = Self::default();

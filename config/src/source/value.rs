@@ -3,8 +3,7 @@
 use super::{RawValue, ValueSource, explain::UrlValue};
 use crate::pattern::parts::UrlParts;
 
-/// The JSON schema of a text.
-const STRING: &str = r#"{"type": "string"}"#;
+/// The JSON schema of an array of texts.
 pub(crate) const STRINGS: &str = r#"{"type": "array", "items": {"type": "string"}}"#;
 
 /// The JSON schema of a list whose entries may be in files.
@@ -25,9 +24,7 @@ pub(crate) trait Value: Sized {
     /// Whether a value is never displayed, not even in a fault.
     const IS_SECRET: bool = false;
     /// The JSON schema. The parser may check more than the schema.
-    fn json() -> String {
-        STRING.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "string"}"#;
     /// Parses a value. If it is faulty, the fault is recorded in `source` and the result is `None`.
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self>;
     /// For types that are lists with values for some URLs: the element that decides about the URL,

@@ -132,10 +132,7 @@ An array of pairs: `{ from = \"http://old.example/docs/\", to = \"https://new.ex
 a URL that begins with `from`, that beginning is replaced by `to`. The first match is used. The
 protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the protocol stays.";
     const EXPECTED: &'static str = "an array of aliases, such as [{ from = \"http://old.example/\", to = \"http://new.example/\" }]";
-
-    fn json() -> String {
-        r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "array", "items": {"type": "object"}}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {

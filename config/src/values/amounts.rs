@@ -85,10 +85,7 @@ impl Value for VersionCount {
     const KIND: &'static str = "number of versions";
     const MEANING: &'static str = "A whole number from 0 to 100.";
     const EXPECTED: &'static str = "a number from 0 to 100";
-
-    fn json() -> String {
-        r#"{"type": "integer", "minimum": 0, "maximum": 100}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "integer", "minimum": 0, "maximum": 100}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| u8::try_from(number).ok());

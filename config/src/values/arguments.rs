@@ -29,10 +29,7 @@ impl Value for ArgumentNames {
 An array of names of URL arguments. A `*` at the end stands for any rest: `[\"ref\",
 \"track_*\"]`.";
     const EXPECTED: &'static str = "an array of names of arguments, such as [\"ref\", \"track_*\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {

@@ -89,10 +89,7 @@ An array of files in PEM form (`-----BEGIN CERTIFICATE-----`), each with one or 
 certificates of authorities. A self-signed certificate of a site is allowed too. Paths are
 relative to the directory of the configuration. Other content of the files is ignored.";
     const EXPECTED: &'static str = "an array of PEM files, such as [\"my-ca.pem\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut authorities = Self::default();

@@ -89,10 +89,8 @@ value for it if it is present: `{ Cookie = true, User-Agent = \"Mozilla/5.0\" }`
 field, the first rule that names it decides. Fields that messages depend on, such as `Host`,
 cannot be changed.";
     const EXPECTED: &'static str = "a table of fields, such as { Cookie = true, From = \"me\" }";
-
-    fn json() -> String {
-        r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#.to_owned()
-    }
+    const JSON: &'static str =
+        r#"{"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {

@@ -135,10 +135,7 @@ An array of tables `{ host = \"old.example:8443\", sha256 = \"64 hex digits\" }`
 its port unless it is 443, and the SHA-256 fingerprint of the one certificate that is accepted
 there, with or without colons.";
     const EXPECTED: &'static str = "an array of hosts with fingerprints, such as [{ host = \"old.example\", sha256 = \"64 hex digits\" }]";
-
-    fn json() -> String {
-        r#"{"type": "array", "items": {"type": "object"}}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "array", "items": {"type": "object"}}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, read_one).map(Self)

@@ -123,10 +123,7 @@ an entry; the first match decides. A name stands for its addresses, which are lo
 minute, but not while offline. So a name cannot have a `*` or `!`. Addresses are safer.";
     const EXPECTED: &'static str =
         "an array of addresses, networks and names, such as [\"192.168.0.0/16\", \"fd00::/8\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let entries = elements(given, source, Self::EXPECTED, |one, source| {

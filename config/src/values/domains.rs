@@ -33,10 +33,7 @@ impl Value for Domains {
     const KIND: &'static str = "domains";
     const MEANING: &'static str = "An array of domains, each with all of its subdomains.";
     const EXPECTED: &'static str = "an array of domains, such as [\"example.org\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         elements(given, source, Self::EXPECTED, |one, source| {

@@ -120,10 +120,7 @@ stands for any text (`\"*.lan\"`), an address (`\"192.168.1.1\"`, `\"fe80::1\"`)
 matches. An entry `{ file = \"list.txt\" }` stands for the patterns in that file, one on each
 line, with comments after `#`. A network matches only addresses: names are not looked up for it.";
     const EXPECTED: &'static str = "an array of hosts, such as [\"*.lan\", \"192.168.0.0/16\"]";
-
-    fn json() -> String {
-        STRINGS_AND_FILES.to_owned()
-    }
+    const JSON: &'static str = STRINGS_AND_FILES;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let mut list = Self::default();

@@ -4,7 +4,7 @@ use crate::{
     pattern::wildcard::Wildcard,
     source::{
         RawValue, ValueSource,
-        value::{Value, elements},
+        value::{STRINGS, Value, elements},
     },
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -74,10 +74,7 @@ impl Value for ExpectedStatus {
     const MEANING: &'static str = "\
 `\"2xx\"` for any success, or a status from 200 to 599, such as `204`, as a number or in quotes.";
     const EXPECTED: &'static str = "\"2xx\", or a status from 200 to 599";
-
-    fn json() -> String {
-        r#"{"type": ["string", "integer"]}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": ["string", "integer"]}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = match (given.value.as_integer(), given.value.as_str()) {
@@ -140,10 +137,7 @@ An array of names of network interfaces, in which `*` stands for any text: `[\"w
 \"ppp0\"]`.";
     const EXPECTED: &'static str =
         "an array of names of network interfaces, such as [\"wwan*\", \"ppp0\"]";
-
-    fn json() -> String {
-        r#"{"type": "array", "items": {"type": "string"}}"#.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {

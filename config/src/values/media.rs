@@ -74,10 +74,7 @@ impl Value for MediaTypes {
 An array of media types without parameters. A `*` after the slash stands for any subtype:
 `[\"image/*\", \"application/zip\"]`.";
     const EXPECTED: &'static str = "an array of media types, such as [\"image/*\", \"text/css\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
@@ -110,10 +107,7 @@ impl Value for Extensions {
     const MEANING: &'static str = "\
 An array of file extensions, each with its dot: `[\".gz\", \".tar.xz\"]`. Case is ignored.";
     const EXPECTED: &'static str = "an array of file extensions, such as [\".gz\", \".png\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {
@@ -145,10 +139,7 @@ A table of file extensions, each with its dot, and their media types: `{ \".html
 \"text/html\", \".svg\" = \"image/svg+xml\" }`. The longest matching extension decides.";
     const EXPECTED: &'static str =
         "a table of file extensions and media types, such as { \".html\" = \"text/html\" }";
-
-    fn json() -> String {
-        r#"{"type": "object", "additionalProperties": {"type": "string"}}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "object", "additionalProperties": {"type": "string"}}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(table) = given.value.as_inline_table() else {

@@ -25,10 +25,7 @@ impl Value for Methods {
     const MEANING: &'static str = "\
 An array of request methods, in capitals as they are sent: `[\"PURGE\", \"SUBSCRIBE\"]`.";
     const EXPECTED: &'static str = "an array of methods of requests, such as [\"PURGE\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let read = elements(given, source, Self::EXPECTED, |one, source| {

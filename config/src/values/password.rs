@@ -266,10 +266,7 @@ An array of users, each with the argon2id hash of a password: `\"ada:$argon2id$â
 displayed, neither in faults nor by a page or command.";
     const EXPECTED: &'static str = "an array of users, each \"NAME:$argon2id$â€¦\"";
     const IS_SECRET: bool = true;
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         if !given.value.is_array() {

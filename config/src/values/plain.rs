@@ -27,10 +27,7 @@ impl Value for bool {
     const KIND: &'static str = "yes or no";
     const MEANING: &'static str = "`true` or `false`.";
     const EXPECTED: &'static str = "true or false";
-
-    fn json() -> String {
-        r#"{"type": "boolean"}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "boolean"}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         given.value.as_bool().or_else(|| source.refuse(given, Self::EXPECTED, ""))
@@ -41,10 +38,7 @@ impl Value for NonZeroUsize {
     const KIND: &'static str = "count";
     const MEANING: &'static str = "A whole number from 1 to 1000000.";
     const EXPECTED: &'static str = "a number from 1 to 1000000";
-
-    fn json() -> String {
-        format!(r#"{{"type": "integer", "minimum": 1, "maximum": {MAX_COUNT}}}"#)
-    }
+    const JSON: &'static str = r#"{"type": "integer", "minimum": 1, "maximum": 1000000}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let number = given.value.as_integer().and_then(|number| usize::try_from(number).ok());
@@ -61,10 +55,7 @@ impl Value for Duration {
 A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (seconds), `m` (minutes),
 `h` (hours), `d` (days) or `w` (weeks), as in `\"30s\"`. At most 52 weeks.";
     const EXPECTED: &'static str = "a time, such as \"30s\" or \"2m\"";
-
-    fn json() -> String {
-        r#"{"type": "string", "pattern": "^ *[0-9]+ *(ms|s|m|h|d|w)$"}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "string", "pattern": "^ *[0-9]+ *(ms|s|m|h|d|w)$"}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let Some(text) = given.value.as_str() else {
@@ -130,10 +121,7 @@ An array of addresses with a port, at least one. An IPv6 address is in brackets:
 `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`. With port 0 the system chooses a free port.";
     const EXPECTED: &'static str =
         "an array of addresses with ports, such as [\"127.0.0.1:8080\", \"[::1]:8080\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let addresses = elements(given, source, Self::EXPECTED, |one, source| {
@@ -205,10 +193,7 @@ impl Value for HostNames {
     const KIND: &'static str = "hosts";
     const MEANING: &'static str = "An array of names and addresses without a port, at least one.";
     const EXPECTED: &'static str = "an array of host names and addresses, such as [\"localhost\"]";
-
-    fn json() -> String {
-        STRINGS.to_owned()
-    }
+    const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let names = elements(given, source, Self::EXPECTED, |one, source| {

@@ -85,10 +85,7 @@ An array of ports from 1 to 65535 and of ranges, which include both ends: `[\"44
 \"1024-65535\"]`. `[]` means no port at all.";
     const EXPECTED: &'static str =
         "an array of ports from 1 to 65535 and ranges of them, such as [\"443\", \"1024-65535\"]";
-
-    fn json() -> String {
-        r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#.to_owned()
-    }
+    const JSON: &'static str = r#"{"type": "array", "items": {"type": ["string", "integer"]}}"#;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let ports = elements(given, source, Self::EXPECTED, |one, source| {

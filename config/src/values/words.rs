@@ -24,10 +24,7 @@ macro_rules! words {
             const KIND: &'static str = $kind;
             const MEANING: &'static str = $meaning;
             const EXPECTED: &'static str = $expected;
-
-            fn json() -> String {
-                format!(r#"{{"enum": {:?}}}"#, [$($word),+])
-            }
+            const JSON: &'static str = concat!(r#"{"enum": "#, stringify!([$($word),+]), "}");
 
             fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
                 match given.value.as_str() {

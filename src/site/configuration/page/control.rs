@@ -32,7 +32,7 @@ impl OptionControl {
     /// Returns the control for an option.
     #[must_use]
     pub fn of(option: &OptionInfo) -> Self {
-        let schema: Value = serde_json::from_str(&(option.json)()).unwrap_or_default();
+        let schema: Value = serde_json::from_str(option.json).unwrap_or_default();
         let kind = schema.get("type").and_then(Value::as_str);
         if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             let words: Option<Vec<_>> =
