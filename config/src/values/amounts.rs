@@ -2,11 +2,13 @@
 
 use crate::source::{RawValue, ValueSource, value::Value};
 use std::time::Duration;
-use toml_edit::Value as Toml;
 
 /// The longest age, in days: a hundred years. No clock overflows if this age is subtracted from a
 /// date.
 const MAX_AGE_DAYS: u64 = 36_500;
+
+/// The reason to refuse a number without quotes.
+pub(super) const IN_QUOTES: &str = "it must be in quotes, with its unit";
 
 const HOUR: u64 = 60 * 60;
 const DAY: u64 = 24 * HOUR;
@@ -60,7 +62,7 @@ impl std::str::FromStr for Size {
     type Err = ParseSizeError;
 
     fn from_str(text: &str) -> Result<Self, ParseSizeError> {
-        size(text).map_err(ParseSizeError)
+        Self::parse(text).map_err(ParseSizeError)
     }
 }
 
@@ -181,153 +183,132 @@ fn age(text: &str) -> Result<Age, &'static str> {
     }
 }
 
-fn size(text: &str) -> Result<Size, &'static str> {
-    let (number, unit) = number_and_unit(text)?;
-    let unit: u64 = match unit {
-        "B" => 1,
-        "kB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        "" => return Err("the unit is missing"),
-        _ => return Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB"),
-    };
-    let bytes = number.checked_mul(unit).filter(|bytes| i64::try_from(*bytes).is_ok());
-    bytes.map(Size).ok_or("it must be at most 8388607 TiB")
-}
-
-fn percent(text: &str) -> Result<Percent, &'static str> {
-    let (number, unit) = number_and_unit(text)?;
-    match (u8::try_from(number).ok().filter(|number| *number <= 100), unit) {
-        (_, "") => Err("the % is missing"),
-        (Some(number), "%") => Ok(Percent(number)),
-        (None, "%") => Err("it must be at most 100%"),
-        _ => Err("its unit is %"),
-    }
-}
-
-fn permissions(text: &str) -> Result<Permissions, &'static str> {
-    let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
-    let bits = octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
-    match bits {
-        Some(bits) if bits > 0o777 => Err("it must be at most \"0777\""),
-        Some(bits) if bits & 0o600 != 0o600 => Err("the owner must be able to read and write"),
-        Some(bits) => Ok(Permissions(bits)),
-        None => Err("it must be octal digits"),
-    }
-}
-
-/// Parses a value given as text with `read`. A value of any other type is a fault.
-pub(super) fn from_text<T>(
-    given: &RawValue<'_>,
-    source: &mut ValueSource<'_>,
-    expected: &'static str,
-    read: impl FnOnce(&str) -> Result<T, &'static str>,
-) -> Option<T> {
-    let Some(text) = given.value.as_str() else {
-        let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
-        let because = if is_number { "it must be in quotes, with its unit" } else { "" };
-        return source.refuse(given, expected, because);
-    };
-    match read(text) {
-        Ok(value) => Some(value),
-        Err(because) => source.refuse(given, expected, because),
-    }
-}
-
-macro_rules! from_text {
-    ($Type:ty, $read:expr, $kind:literal, $meaning:literal, $expected:literal) => {
-        impl Value for $Type {
-            const KIND: &'static str = $kind;
-            const MEANING: &'static str = $meaning;
-            const EXPECTED: &'static str = $expected;
-
-            fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-                from_text(given, source, Self::EXPECTED, $read)
-            }
-        }
-    };
-}
-
-from_text!(
-    AgeLimit,
-    |text| if text == "never" { Ok(Self::Never) } else { age(text).map(Self::At) },
-    "age",
-    "\
+impl Value for AgeLimit {
+    const KIND: &'static str = "age";
+    const MEANING: &'static str = "\
 A whole number and its unit, in quotes: `min` (minutes), `h` (hours), `d` (days), `w` (weeks),
 `mo` (months of 30 days) or `y` (years of 365 days), as in `\"4w\"`, at most 100 years; or
-`\"never\"`. `m` is not allowed for ages, because it could mean minutes or months.",
-    "an age, such as \"2w\" or \"6mo\", or \"never\""
-);
+`\"never\"`. `m` is not allowed for ages, because it could mean minutes or months.";
+    const EXPECTED: &'static str = "an age, such as \"2w\" or \"6mo\", or \"never\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-from_text!(
-    RevalidationAge,
-    |text| match text {
-        "standard" => Ok(Self::Standard),
-        "never" => Ok(Self::Never),
-        text => age(text).map(Self::OlderThan),
-    },
-    "age that matters",
-    "\
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "never" { Ok(Self::Never) } else { age(text).map(Self::At) }
+    }
+}
+
+impl Value for RevalidationAge {
+    const KIND: &'static str = "age that matters";
+    const MEANING: &'static str = "\
 `\"standard\"`: by HTTP's own rules (RFC 9111). An age, as in `\"10min\"`, `\"2h\"` or
-`\"1mo\"`: at that age. `\"never\"`: at no age.",
-    "an age, such as \"10min\" or \"2h\", \"standard\" or \"never\""
-);
+`\"1mo\"`: at that age. `\"never\"`: at no age.";
+    const EXPECTED: &'static str = "an age, such as \"10min\" or \"2h\", \"standard\" or \"never\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-from_text!(
-    Size,
-    size,
-    "size",
-    "\
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "standard" => Ok(Self::Standard),
+            "never" => Ok(Self::Never),
+            text => age(text).map(Self::OlderThan),
+        }
+    }
+}
+
+impl Value for Size {
+    const KIND: &'static str = "size";
+    const MEANING: &'static str = "\
 A whole number and its unit, in quotes: `B`, `kB`, `MB`, `GB`, `TB` (a thousand times each), `KiB`, `MiB`,
-`GiB` or `TiB` (1024 times each), as in `\"10 MB\"`.",
-    "a size, such as \"10 MB\" or \"64 KiB\""
-);
+`GiB` or `TiB` (1024 times each), as in `\"10 MB\"`.";
+    const EXPECTED: &'static str = "a size, such as \"10 MB\" or \"64 KiB\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-from_text!(
-    SizeLimit,
-    |text| if text == "none" { Ok(Self::None) } else { size(text).map(Self::At) },
-    "size limit",
-    "A size, as in `\"20 GB\"`, or `\"none\"`.",
-    "a size, such as \"20 GB\", or \"none\""
-);
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (number, unit) = number_and_unit(text)?;
+        let unit: u64 = match unit {
+            "B" => 1,
+            "kB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            "KiB" => 1 << 10,
+            "MiB" => 1 << 20,
+            "GiB" => 1 << 30,
+            "TiB" => 1 << 40,
+            "" => return Err("the unit is missing"),
+            _ => return Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB"),
+        };
+        let bytes = number.checked_mul(unit).filter(|bytes| i64::try_from(*bytes).is_ok());
+        bytes.map(Self).ok_or("it must be at most 8388607 TiB")
+    }
+}
 
-from_text!(
-    RoomLimit,
-    |text| match text {
-        "auto" => Ok(Self::Auto),
-        "none" => Ok(Self::None),
-        text => size(text).map(Self::At),
-    },
-    "size limit by the disk",
-    "`\"auto\"`: depends on the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.",
-    "\"auto\", a size, such as \"20 GB\", or \"none\""
-);
+impl Value for SizeLimit {
+    const KIND: &'static str = "size limit";
+    const MEANING: &'static str = "A size, as in `\"20 GB\"`, or `\"none\"`.";
+    const EXPECTED: &'static str = "a size, such as \"20 GB\", or \"none\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-from_text!(
-    Percent,
-    percent,
-    "share",
-    "A whole number from 0 to 100 and `%`, in quotes, as in `\"80%\"`.",
-    "a percentage, such as \"80%\""
-);
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "none" { Ok(Self::None) } else { Size::parse(text).map(Self::At) }
+    }
+}
 
-from_text!(
-    Permissions,
-    permissions,
-    "permissions",
-    "\
-Octal digits in quotes, as for `chmod`, at most `\"0777\"`. The owner can always read and write.",
-    "permissions, such as \"0600\""
-);
+impl Value for RoomLimit {
+    const KIND: &'static str = "size limit by the disk";
+    const MEANING: &'static str =
+        "`\"auto\"`: depends on the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.";
+    const EXPECTED: &'static str = "\"auto\", a size, such as \"20 GB\", or \"none\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "none" => Ok(Self::None),
+            text => Size::parse(text).map(Self::At),
+        }
+    }
+}
+
+impl Value for Percent {
+    const KIND: &'static str = "share";
+    const MEANING: &'static str =
+        "A whole number from 0 to 100 and `%`, in quotes, as in `\"80%\"`.";
+    const EXPECTED: &'static str = "a percentage, such as \"80%\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let (number, unit) = number_and_unit(text)?;
+        match (u8::try_from(number).ok().filter(|number| *number <= 100), unit) {
+            (_, "") => Err("the % is missing"),
+            (Some(number), "%") => Ok(Self(number)),
+            (None, "%") => Err("it must be at most 100%"),
+            _ => Err("its unit is %"),
+        }
+    }
+}
+
+impl Value for Permissions {
+    const KIND: &'static str = "permissions";
+    const MEANING: &'static str = "\
+Octal digits in quotes, as for `chmod`, at most `\"0777\"`. The owner can always read and write.";
+    const EXPECTED: &'static str = "permissions, such as \"0600\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let octal = !text.is_empty() && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte));
+        let bits = octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+        match bits {
+            Some(bits) if bits > 0o777 => Err("it must be at most \"0777\""),
+            Some(bits) if bits & 0o600 != 0o600 => Err("the owner must be able to read and write"),
+            Some(bits) => Ok(Self(bits)),
+            None => Err("it must be octal digits"),
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
-    use super::{age, percent, permissions, size};
+    use super::*;
 
     #[test]
     fn ages_are_read() {
@@ -363,7 +344,7 @@ mod tests {
             ("10 mb", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
             ("1.5 GB", Err("units are B, kB, MB, GB, TB, KiB, MiB, GiB and TiB")),
         ] {
-            assert_eq!(size(text).map(super::Size::bytes), want, "{text}");
+            assert_eq!(Size::parse(text).map(Size::bytes), want, "{text}");
         }
     }
 
@@ -377,7 +358,7 @@ mod tests {
             ("80", Err("the % is missing")),
             ("80p", Err("its unit is %")),
         ] {
-            assert_eq!(percent(text).map(super::Percent::number), want, "{text}");
+            assert_eq!(Percent::parse(text).map(Percent::number), want, "{text}");
         }
         for (text, want) in [
             ("0600", Ok(0o600)),
@@ -387,7 +368,7 @@ mod tests {
             ("0x1ff", Err("it must be octal digits")),
             ("", Err("it must be octal digits")),
         ] {
-            assert_eq!(permissions(text).map(super::Permissions::bits), want, "{text}");
+            assert_eq!(Permissions::parse(text).map(Permissions::bits), want, "{text}");
         }
     }
 }

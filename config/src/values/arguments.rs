@@ -2,7 +2,7 @@
 
 use crate::source::{
     RawValue, ValueSource,
-    value::{STRINGS, Value, elements},
+    value::{STRINGS, Value, texts},
 };
 
 /// The longest name of an argument, in bytes.
@@ -32,11 +32,8 @@ An array of names of URL arguments. A `*` at the end stands for any rest: `[\"re
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let read = elements(given, source, Self::EXPECTED, |one, source| {
-            let read = one.value.as_str().and_then(name);
-            read.or_else(|| source.refuse(one, "names of arguments, such as \"ref\"", ""))
-        })?;
-        Some(Self(read))
+        let expected = [Self::EXPECTED, "names of arguments, such as \"ref\""];
+        texts(given, source, expected, name).map(Self)
     }
 }
 

@@ -6,7 +6,7 @@ use wwwoffle_url::canonicalise_host;
 
 use crate::source::{
     RawValue, ValueSource,
-    value::{STRINGS, Value, elements},
+    value::{STRINGS, Value, texts},
 };
 
 /// A list of domains. An empty list means no restriction.
@@ -36,11 +36,8 @@ impl Value for Domains {
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        elements(given, source, Self::EXPECTED, |one, source| {
-            let expected = "domains without port, wildcard or address, such as \"example.org\"";
-            one.value.as_str().and_then(domain).or_else(|| source.refuse(one, expected, ""))
-        })
-        .map(Self)
+        let each = "domains without port, wildcard or address, such as \"example.org\"";
+        texts(given, source, [Self::EXPECTED, each], domain).map(Self)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{
     pattern::wildcard::Wildcard,
     source::{
         RawValue, ValueSource,
-        value::{STRINGS, Value, elements},
+        value::{STRINGS, Value, or_none, texts},
     },
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -35,16 +35,12 @@ An `http` or `https` URL without user and password, or `\"\"` for none:
     const EXPECTED: &'static str =
         "a URL of http or https without user and password, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
+    fn parse(text: &str) -> Result<Self, &'static str> {
         let is_web = |text: &str| {
             CanonicalUrl::parse(text, &LocalHost::default())
                 .is_ok_and(|url| matches!(url.protocol(), "http" | "https") && url.user().is_none())
         };
-        match given.value.as_str().filter(|text| text.len() <= MAX_TEXT) {
-            Some("") => Some(Self(None)),
-            Some(text) if is_web(text) => Some(Self(Some(text.to_owned()))),
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+        or_none(text, text.len() <= MAX_TEXT && is_web(text)).map(Self)
     }
 }
 
@@ -106,11 +102,8 @@ impl Value for ExpectedText {
     const MEANING: &'static str = "A text, or `\"\"` for none.";
     const EXPECTED: &'static str = "text, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        match given.value.as_str() {
-            Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        (text.len() <= MAX_TEXT).then(|| Self(text.to_owned())).ok_or("")
     }
 }
 
@@ -140,15 +133,13 @@ An array of names of network interfaces, in which `*` stands for any text: `[\"w
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let names = elements(given, source, Self::EXPECTED, |one, source| {
-            let is_name = |name: &&str| {
-                (1..=MAX_INTERFACE).contains(&name.len())
-                    && !name.contains(|c: char| c == '/' || c.is_control() || c.is_whitespace())
-            };
-            let name = one.value.as_str().filter(is_name).map(Wildcard::new);
-            name.or_else(|| source.refuse(one, "the name of a network interface", ""))
-        })?;
-        Some(Self(names))
+        let expected = [Self::EXPECTED, "the name of a network interface"];
+        let is_wrong = |c: char| c == '/' || c.is_control() || c.is_whitespace();
+        let interface = |name: &str| {
+            let is_name = (1..=MAX_INTERFACE).contains(&name.len()) && !name.contains(is_wrong);
+            is_name.then(|| Wildcard::new(name))
+        };
+        texts(given, source, expected, interface).map(Self)
     }
 }
 

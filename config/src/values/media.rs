@@ -2,7 +2,7 @@
 
 use crate::source::{
     RawValue, ValueSource,
-    value::{STRINGS, Value, elements},
+    value::{STRINGS, Value, texts},
 };
 use std::collections::BTreeMap;
 
@@ -46,9 +46,8 @@ impl Value for MediaType {
     const MEANING: &'static str = "A media type without parameters, as in `\"text/plain\"`.";
     const EXPECTED: &'static str = "a media type, such as \"text/plain\"";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let read = given.value.as_str().and_then(|text| media_type(text, false));
-        read.map(Self).or_else(|| source.refuse(given, Self::EXPECTED, ""))
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        media_type(text, false).map(Self).ok_or("")
     }
 }
 
@@ -77,11 +76,8 @@ An array of media types without parameters. A `*` after the slash stands for any
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let read = elements(given, source, Self::EXPECTED, |one, source| {
-            let read = one.value.as_str().and_then(|text| media_type(text, true));
-            read.or_else(|| source.refuse(one, "media types, such as \"image/*\"", ""))
-        })?;
-        Some(Self(read))
+        let expected = [Self::EXPECTED, "media types, such as \"image/*\""];
+        texts(given, source, expected, |text| media_type(text, true)).map(Self)
     }
 }
 
@@ -110,11 +106,8 @@ An array of file extensions, each with its dot: `[\".gz\", \".tar.xz\"]`. Case i
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let read = elements(given, source, Self::EXPECTED, |one, source| {
-            let read = one.value.as_str().and_then(extension);
-            read.or_else(|| source.refuse(one, "file extensions, such as \".gz\"", ""))
-        })?;
-        Some(Self(read))
+        let expected = [Self::EXPECTED, "file extensions, such as \".gz\""];
+        texts(given, source, expected, extension).map(Self)
     }
 }
 

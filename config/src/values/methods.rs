@@ -2,7 +2,7 @@
 
 use crate::source::{
     RawValue, ValueSource,
-    value::{STRINGS, Value, elements},
+    value::{STRINGS, Value, texts},
 };
 
 /// The longest name of a method, in bytes.
@@ -28,23 +28,21 @@ An array of request methods, in capitals as they are sent: `[\"PURGE\", \"SUBSCR
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let read = elements(given, source, Self::EXPECTED, |one, source| {
-            let read = one.value.as_str().filter(|text| is_method(text)).map(str::to_owned);
-            read.or_else(|| source.refuse(one, "methods of requests, such as \"PURGE\"", ""))
-        })?;
-        Some(Self(read))
+        let expected = [Self::EXPECTED, "methods of requests, such as \"PURGE\""];
+        texts(given, source, expected, method).map(Self)
     }
 }
 
-/// Whether a text is a token (RFC 9110 §5.6.2).
-fn is_method(text: &str) -> bool {
+/// Parses a method, which is a token (RFC 9110 §5.6.2).
+fn method(text: &str) -> Option<String> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(is_token)
+    let is_method = !text.is_empty() && text.len() <= MAX_NAME && text.bytes().all(is_token);
+    is_method.then(|| text.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_method;
+    use super::method;
 
     #[test]
     fn methods_are_tokens() {
@@ -56,7 +54,7 @@ mod tests {
             ("A\r\n", false),
             ("É", false),
         ] {
-            assert_eq!(is_method(text), want, "{text:?}");
+            assert_eq!(method(text).is_some(), want, "{text:?}");
         }
     }
 }

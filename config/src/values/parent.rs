@@ -2,7 +2,7 @@
 
 use crate::{
     pattern::host::has_port,
-    source::{RawValue, ValueSource, value::Value},
+    source::value::{Value, or_none},
 };
 use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
 
@@ -29,22 +29,17 @@ or `\"\"` for none.";
     const EXPECTED: &'static str =
         "host and port of a proxy, such as \"proxy.example.org:3128\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let Some(text) = given.value.as_str() else {
-            return source.refuse(given, Self::EXPECTED, "");
-        };
+    fn parse(text: &str) -> Result<Self, &'static str> {
         if text.is_empty() {
-            return Some(Self(None));
+            return Ok(Self(None));
         }
-        let Some((host, port)) = text.rsplit_once(':').filter(|(_, port)| !port.contains(']'))
-        else {
-            return source.refuse(given, Self::EXPECTED, "the port is missing");
-        };
+        let parts = text.rsplit_once(':').filter(|(_, port)| !port.contains(']'));
+        let (host, port) = parts.ok_or("the port is missing")?;
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         let port = port.parse().ok().filter(|port| digits && *port != 0);
         match (canonicalise_host(host.as_bytes()), port) {
-            (Ok(host), Some(port)) if !has_port(&host) => Some(Self(Some((host, port)))),
-            _ => source.refuse(given, Self::EXPECTED, ""),
+            (Ok(host), Some(port)) if !has_port(&host) => Ok(Self(Some((host, port)))),
+            _ => Err(""),
         }
     }
 }
@@ -68,19 +63,11 @@ A URL (`http` or `https`), or a path on this proxy, as in `\"/local/blank.gif\"`
     const EXPECTED: &'static str =
         "a URL, a path on this proxy such as \"/local/blank.gif\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let is_web = |text: &str| {
-            ["/", "http://", "https://"].iter().any(|begin| text.starts_with(begin))
-                && !text.starts_with("//")
-        };
-        match given.value.as_str().filter(|text| text.len() <= MAX_REPLACEMENT) {
-            Some("") => Some(Self(None)),
-            Some(text)
-                if is_web(text) && CanonicalUrl::parse(text, &LocalHost::default()).is_ok() =>
-            {
-                Some(Self(Some(text.to_owned())))
-            }
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let is_web = ["/", "http://", "https://"].iter().any(|begin| text.starts_with(begin))
+            && !text.starts_with("//")
+            && text.len() <= MAX_REPLACEMENT;
+        let is_valid = is_web && CanonicalUrl::parse(text, &LocalHost::default()).is_ok();
+        or_none(text, is_valid).map(Self)
     }
 }

@@ -4,7 +4,7 @@ use crate::{
     disk::lookup::{Environment, NoDirectory},
     source::{
         RawValue, ValueSource,
-        value::{STRINGS, Value, elements},
+        value::{STRINGS, Value, or_none, texts},
     },
 };
 use std::{
@@ -13,7 +13,6 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
-use toml_edit::Value as Toml;
 use wwwoffle_url::LocalHost;
 
 /// The largest count: far above any use, and far below the overflow of a semaphore or a sum.
@@ -56,17 +55,10 @@ A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (sec
 `h` (hours), `d` (days) or `w` (weeks), as in `\"30s\"`. At most 52 weeks.";
     const EXPECTED: &'static str = "a time, such as \"30s\" or \"2m\"";
     const JSON: &'static str = r#"{"type": "string", "pattern": "^ *[0-9]+ *(ms|s|m|h|d|w)$"}"#;
+    const IF_NUMBER: &'static str = "the unit is missing";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let Some(text) = given.value.as_str() else {
-            let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
-            let because = if is_number { "the unit is missing" } else { "" };
-            return source.refuse(given, Self::EXPECTED, because);
-        };
-        match time(text) {
-            Ok(time) => Some(time),
-            Err(because) => source.refuse(given, Self::EXPECTED, because),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        time(text)
     }
 }
 
@@ -124,11 +116,8 @@ An array of addresses with a port, at least one. An IPv6 address is in brackets:
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let addresses = elements(given, source, Self::EXPECTED, |one, source| {
-            let address = one.value.as_str().and_then(|text| text.parse().ok());
-            let expected = "addresses with ports, such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
-            address.or_else(|| source.refuse(one, expected, ""))
-        })?;
+        let each = "addresses with ports, such as \"127.0.0.1:8080\" or \"[::1]:8080\"";
+        let addresses = texts(given, source, [Self::EXPECTED, each], |text| text.parse().ok())?;
         Self::new(addresses).or_else(|| source.refuse(given, "at least one address", ""))
     }
 }
@@ -159,12 +148,8 @@ impl Value for SpoolDir {
     const MEANING: &'static str = "An absolute path, or `\"\"` for the default.";
     const EXPECTED: &'static str = "an absolute path, or \"\" for the default";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        match given.value.as_str() {
-            Some("") => Some(Self(None)),
-            Some(text) if Path::new(text).is_absolute() => Some(Self::at(Path::new(text))),
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        or_none(text, Path::new(text).is_absolute()).map(Self)
     }
 }
 
@@ -196,11 +181,9 @@ impl Value for HostNames {
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let names = elements(given, source, Self::EXPECTED, |one, source| {
-            let is_name = |name: &&str| LocalHost::new(&[name], 80, None).is_ok();
-            let name = one.value.as_str().filter(is_name).map(str::to_owned);
-            let expected = "names and addresses without a port, such as \"localhost\" or \"::1\"";
-            name.or_else(|| source.refuse(one, expected, ""))
+        let each = "names and addresses without a port, such as \"localhost\" or \"::1\"";
+        let names = texts(given, source, [Self::EXPECTED, each], |name| {
+            LocalHost::new(&[name], 80, None).is_ok().then(|| name.to_owned())
         })?;
         if names.is_empty() {
             return source.refuse(given, "at least one name", "");

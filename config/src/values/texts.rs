@@ -1,6 +1,6 @@
 //! Values that are texts with a special meaning.
 
-use crate::source::{RawValue, ValueSource, value::Value};
+use crate::source::value::{Value, or_none};
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -26,11 +26,8 @@ impl Value for Markup {
     const MEANING: &'static str = "HTML, or `\"\"` for nothing.";
     const EXPECTED: &'static str = "HTML, or \"\" for nothing";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        match given.value.as_str() {
-            Some(text) if text.len() <= MAX_TEXT => Some(Self(text.to_owned())),
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        (text.len() <= MAX_TEXT).then(|| Self(text.to_owned())).ok_or("")
     }
 }
 
@@ -51,14 +48,8 @@ impl Value for Program {
     const MEANING: &'static str = "The absolute path of a program, or `\"\"` for none.";
     const EXPECTED: &'static str = "the absolute path of a program, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        match given.value.as_str() {
-            Some("") => Some(Self(None)),
-            Some(text) if Path::new(text).is_absolute() && !text.contains('\0') => {
-                Some(Self(Some(text.into())))
-            }
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        or_none(text, Path::new(text).is_absolute() && !text.contains('\0')).map(Self)
     }
 }
 
@@ -80,17 +71,12 @@ impl Value for LanguageTag {
         "A language tag, such as `\"de\"` or `\"pt-br\"`, or `\"\"` for none.";
     const EXPECTED: &'static str = "a language tag, such as \"de\" or \"pt-br\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
+    fn parse(text: &str) -> Result<Self, &'static str> {
         let is_part = |part: &str| {
             (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
         };
-        match given.value.as_str() {
-            Some("") => Some(Self::default()),
-            Some(tag) if tag.len() <= 35 && tag.split('-').all(is_part) => {
-                Some(Self(tag.to_owned()))
-            }
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+        let is_tag = text.is_empty() || text.len() <= 35 && text.split('-').all(is_part);
+        is_tag.then(|| Self(text.to_owned())).ok_or("")
     }
 }
 
@@ -112,18 +98,10 @@ impl Value for SystemAccount {
 The name or number of a system user or group, in quotes, or `\"\"` for none.";
     const EXPECTED: &'static str = "a user or group, such as \"proxy\" or \"13\", or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let is_name = |name: &str| {
-            name.len() <= 256
-                && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
-        };
-        match given.value.as_str() {
-            Some("") => Some(Self(None)),
-            Some(name) if is_name(name) && !name.starts_with('-') => {
-                Some(Self(Some(name.to_owned())))
-            }
-            _ => source.refuse(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let is_name = text.len() <= 256 && text.bytes().all(is_letter) && !text.starts_with('-');
+        or_none(text, is_name).map(Self)
     }
 }
 
@@ -144,15 +122,10 @@ impl Value for UserName {
     const MEANING: &'static str = "A name without a colon, or `\"\"` for none.";
     const EXPECTED: &'static str = "a name without a colon, or \"\" for none";
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
+    fn parse(text: &str) -> Result<Self, &'static str> {
         // A colon ends the name (RFC 7617 §2).
-        let is_name =
-            |name: &&str| name.len() <= 256 && !name.contains(|c: char| c == ':' || c.is_control());
-        match given.value.as_str().filter(is_name) {
-            Some("") => Some(Self(None)),
-            Some(name) => Some(Self(Some(name.to_owned()))),
-            None => source.refuse(given, Self::EXPECTED, ""),
-        }
+        let is_wrong = |c: char| c == ':' || c.is_control();
+        or_none(text, text.len() <= 256 && !text.contains(is_wrong)).map(Self)
     }
 }
 
@@ -181,13 +154,7 @@ impl Value for Secret {
     const EXPECTED: &'static str = "a password, or \"\" for none";
     const IS_SECRET: bool = true;
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        let is_password =
-            |text: &&str| text.len() <= 256 && !text.contains(|c: char| c.is_control());
-        match given.value.as_str().filter(is_password) {
-            Some("") => Some(Self(None)),
-            Some(text) => Some(Self(Some(text.to_owned()))),
-            None => source.refuse_secret(given, Self::EXPECTED, ""),
-        }
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        or_none(text, text.len() <= 256 && !text.contains(char::is_control)).map(Self)
     }
 }

@@ -1,10 +1,7 @@
 //! Times of the day and pauses.
 
-use super::amounts::from_text;
-use crate::{
-    source::{RawValue, ValueSource, value::Value},
-    values::plain::time,
-};
+use super::{amounts::IN_QUOTES, plain::time};
+use crate::source::value::Value;
 use std::time::Duration;
 
 const MINUTES_OF_A_DAY: u16 = 24 * 60;
@@ -63,17 +60,6 @@ impl Window {
     }
 }
 
-fn windows(text: &str) -> Result<Windows, &'static str> {
-    if text == "always" {
-        return Ok(Windows::default());
-    }
-    let windows: Vec<_> = text.split(',').map(window).collect::<Result<_, _>>()?;
-    if windows.len() > MAX_WINDOWS {
-        return Err("at most 16 windows are allowed");
-    }
-    Ok(Windows(windows))
-}
-
 fn window(text: &str) -> Result<Window, &'static str> {
     let (from, until) =
         text.split_once('-').ok_or("a window is two times with \"-\" between them")?;
@@ -109,9 +95,17 @@ impl Value for Windows {
 One or more windows, as in `\"02:10-05:40\"` or `\"12:00-13:00, 22:30-06:00\"`, in the time zone
 of the system; or `\"always\"`. A window that ends before it begins ends on the next day.";
     const EXPECTED: &'static str = "times of the day, such as \"02:10-05:40\", or \"always\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        from_text(given, source, Self::EXPECTED, windows)
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "always" {
+            return Ok(Self::default());
+        }
+        let windows: Vec<_> = text.split(',').map(window).collect::<Result<_, _>>()?;
+        if windows.len() > MAX_WINDOWS {
+            return Err("at most 16 windows are allowed");
+        }
+        Ok(Self(windows))
     }
 }
 
@@ -119,12 +113,10 @@ impl Value for Pause {
     const KIND: &'static str = "pause";
     const MEANING: &'static str = "A time, as in `\"2s\"`, or `\"none\"`.";
     const EXPECTED: &'static str = "a time, such as \"2s\", or \"none\"";
+    const IF_NUMBER: &'static str = IN_QUOTES;
 
-    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        from_text(given, source, Self::EXPECTED, |text| match text {
-            "none" => Ok(Self::default()),
-            text => time(text).map(Self),
-        })
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text == "none" { Ok(Self::default()) } else { time(text).map(Self) }
     }
 }
 
@@ -155,9 +147,12 @@ mod tests {
             ("02:10-25:00", Err("the last time of the day is 24:00")),
             ("+2:10-05:40", Err("a time of day has four digits, such as 02:10")),
         ] {
-            assert_eq!(windows(text), want, "{text}");
+            assert_eq!(Windows::parse(text), want, "{text}");
         }
-        assert_eq!(windows(&["00:00-01:00"; 17].join(",")), Err("at most 16 windows are allowed"));
+        assert_eq!(
+            Windows::parse(&["00:00-01:00"; 17].join(",")),
+            Err("at most 16 windows are allowed")
+        );
     }
 
     #[test]
@@ -176,7 +171,7 @@ mod tests {
             ("23:00-24:00", 1439, true),
             ("23:00-24:00", 0, false),
         ] {
-            assert_eq!(windows(text).unwrap().contains(minute), want, "{text} {minute}");
+            assert_eq!(Windows::parse(text).unwrap().contains(minute), want, "{text} {minute}");
         }
     }
 }
