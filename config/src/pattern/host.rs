@@ -4,6 +4,7 @@ use super::{
     spec::parse_host,
     wildcard::{Wildcard, WildcardShape},
 };
+use ipnet::IpNet;
 use std::{fmt, net::IpAddr, str::FromStr};
 
 /// A pattern for hosts: `www.example.org`, `*.example.org`, `192.168.1.1` or `192.168.0.0/16`, with
@@ -17,14 +18,7 @@ pub struct HostSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum HostPattern {
     Like(Wildcard),
-    In(Network),
-}
-
-/// Addresses that share a prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Network {
-    first: IpAddr,
-    bits: u8,
+    In(IpNet),
 }
 
 /// The reason why a text is not a pattern for hosts.
@@ -48,7 +42,7 @@ impl HostSpec {
         match &self.hosts {
             HostPattern::Like(pattern) => pattern.matches(host),
             HostPattern::In(network) => {
-                address(host).is_some_and(|address| network.contains(address))
+                address(host).is_some_and(|address| network.contains(&address))
             }
         }
     }
@@ -58,7 +52,7 @@ impl HostSpec {
     pub fn matches_address(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         match &self.hosts {
-            HostPattern::In(network) => network.contains(address),
+            HostPattern::In(network) => network.contains(&address),
             HostPattern::Like(pattern) => match address {
                 IpAddr::V4(address) => pattern.matches(&address.to_string()),
                 IpAddr::V6(address) => pattern.matches(&format!("[{address}]")),
@@ -108,7 +102,7 @@ impl fmt::Display for HostSpec {
         let negated = if self.negated { "!" } else { "" };
         match &self.hosts {
             HostPattern::Like(pattern) => write!(f, "{negated}{pattern}"),
-            HostPattern::In(network) => write!(f, "{negated}{}/{}", network.first, network.bits),
+            HostPattern::In(network) => write!(f, "{negated}{network}"),
         }
     }
 }
@@ -118,41 +112,15 @@ pub(crate) fn has_port(host: &str) -> bool {
     host.rsplit(']').next().is_some_and(|rest| rest.contains(':'))
 }
 
-fn network(text: &str) -> Result<Network, ParseHostSpecError> {
+fn network(text: &str) -> Result<IpNet, ParseHostSpecError> {
     let (address, bits) = text.split_once('/').ok_or(ParseHostSpecError::Network)?;
-    let address = address.trim_start_matches('[').trim_end_matches(']');
-    let first: IpAddr = address.parse().map_err(|_| ParseHostSpecError::Network)?;
-    let longest = if first.is_ipv4() { 32 } else { 128 };
-    let digits = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
-    let bits = bits.parse().ok().filter(|bits| digits && *bits <= longest);
-    let network = Network { first, bits: bits.ok_or(ParseHostSpecError::Network)? };
-    if network.host_part(first) == 0 { Ok(network) } else { Err(ParseHostSpecError::HostBits) }
-}
-
-impl Network {
-    fn contains(&self, address: IpAddr) -> bool {
-        address.is_ipv4() == self.first.is_ipv4()
-            && bits_of(address).checked_shr(self.host_bits()).unwrap_or(0)
-                == bits_of(self.first).checked_shr(self.host_bits()).unwrap_or(0)
-    }
-
-    /// The number of bits after the network's prefix.
-    fn host_bits(&self) -> u32 {
-        let all = if self.first.is_ipv4() { 32 } else { 128 };
-        all - u32::from(self.bits)
-    }
-
-    fn host_part(&self, address: IpAddr) -> u128 {
-        let mask = 1_u128.checked_shl(self.host_bits()).map_or(u128::MAX, |bit| bit - 1);
-        bits_of(address) & mask
-    }
-}
-
-fn bits_of(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u128::from(address.to_bits()),
-        IpAddr::V6(address) => address.to_bits(),
-    }
+    let address = address.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
+    // A sign is not allowed.
+    let digits = bits.bytes().all(|byte| byte.is_ascii_digit());
+    let bits = bits.parse().ok().filter(|_| digits);
+    let network = address.zip(bits).and_then(|(address, bits)| IpNet::new(address, bits).ok());
+    let network = network.ok_or(ParseHostSpecError::Network)?;
+    if network == network.trunc() { Ok(network) } else { Err(ParseHostSpecError::HostBits) }
 }
 
 /// Parses the host of a URL as an address.
