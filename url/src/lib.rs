@@ -25,6 +25,7 @@ mod repair;
 mod resolve;
 mod split;
 mod uri;
+mod wildcard;
 
 pub use browser::{BrowserError, BrowserUrl, HostError, ParsedHost, parse_host};
 pub use canonical::CanonicalUrl;
@@ -48,6 +49,7 @@ pub use uri::{
     AuthorityFields, FragmentFields, Grammar, HostField, HostKind, Pair, PathFields, Uri, UriError,
     UriFields, UriPart,
 };
+pub use wildcard::matches_wildcard;
 
 /// The maximum length of a URL in bytes, both as written and in its canonical form.
 pub const MAX_LEN: usize = 1 << 20;

@@ -13,6 +13,7 @@ use crate::link::{LinkTarget, link_url, resolve};
 use crate::localhost::LocalHost;
 use crate::path::{canonicalise_name, remove_dot_segments};
 use crate::split::{SplitHost, SplitUrl, clean, default_port, split};
+use crate::wildcard::matches_wildcard;
 
 /// The name of a file of 2.9, without its first letter (`MakeHash`): MD5 in base64 without padding,
 /// with `-` for `/`.
@@ -102,8 +103,7 @@ impl LocalNet {
     pub fn matches(&self, host: &str) -> bool {
         let old = spell_host(host);
         let found = self.0.iter().find(|(_, pattern)| {
-            matches(pattern.as_bytes(), host.as_bytes())
-                || matches(pattern.as_bytes(), old.as_bytes())
+            matches_wildcard(pattern, host) || matches_wildcard(pattern, &old)
         });
         found.is_some_and(|(local, _)| *local)
     }
@@ -112,32 +112,6 @@ impl LocalNet {
 fn canonical_pattern(pattern: &str) -> String {
     let literal = (!pattern.contains('*')).then(|| canonicalise_host(pattern.as_bytes()).ok());
     literal.flatten().unwrap_or_else(|| pattern.to_ascii_lowercase())
-}
-
-/// Whether `text` matches a pattern with `*`. The function backtracks only to the latest `*`, so
-/// the time is at most the product of the lengths, and hosts are short.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut pattern, mut text) = (pattern, text);
-    let mut retry = None;
-    loop {
-        match (pattern, text) {
-            ([b'*', rest @ ..], _) => {
-                pattern = rest;
-                retry = Some((rest, text));
-            }
-            ([one, more @ ..], [byte, rest @ ..]) if one == byte => {
-                pattern = more;
-                text = rest;
-            }
-            ([], []) => return true,
-            _ => {
-                let Some((again, [_, rest @ ..])) = retry else { return false };
-                pattern = again;
-                text = rest;
-                retry = Some((again, rest));
-            }
-        }
-    }
 }
 
 /// The arguments of `CreateURL`, encoded as in a URL.

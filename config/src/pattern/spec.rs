@@ -1,11 +1,8 @@
 //! The URL-SPECIFICATION: a pattern for URLs, with the syntax of WWWOFFLE 2.9.
 
-use crate::pattern::{
-    parts::UrlParts,
-    wildcard::{self, Wildcard},
-};
+use crate::pattern::{parts::UrlParts, wildcard::Wildcard};
 use std::{fmt, str::FromStr};
-use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host};
+use wwwoffle_url::{CanonicalUrl, LocalHost, canonicalise_host, matches_wildcard};
 
 /// The longest URL-SPECIFICATION, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
@@ -257,7 +254,7 @@ impl Pattern {
             None => (&self.written, url.path),
         };
         let rest = pattern.as_str().strip_prefix("/*").filter(|rest| rest.starts_with('/'));
-        pattern.matches(path) || rest.is_some_and(|rest| wildcard::matches(rest, path))
+        pattern.matches(path) || rest.is_some_and(|rest| matches_wildcard(rest, path))
     }
 
     fn matches_arguments(&self, url: &UrlParts<'_>) -> bool {

@@ -1,6 +1,7 @@
 //! Patterns in which `*` stands for any text, including none.
 
 use std::fmt;
+use wwwoffle_url::matches_wildcard;
 
 /// A pattern of text and stars. It compares bytes, so case matters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,32 +40,8 @@ impl Wildcard {
 
     /// Whether the pattern matches the whole of `text`.
     pub(crate) fn matches(&self, text: &str) -> bool {
-        matches(&self.0, text)
+        matches_wildcard(&self.0, text)
     }
-}
-
-/// Whether `pattern` matches the whole of `text`.
-///
-/// The leftmost position of each piece is always right, because it leaves the most text for the
-/// pieces after it. So no position is tried twice, and the time is linear in both lengths.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let Some(rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else {
-        return false;
-    };
-    let Some(last) = pieces.next_back() else {
-        return rest.is_empty();
-    };
-    let Some(mut rest) = rest.strip_suffix(last) else {
-        return false;
-    };
-    pieces.all(|piece| match rest.split_once(piece) {
-        Some((_, after)) => {
-            rest = after;
-            true
-        }
-        None => false,
-    })
 }
 
 impl fmt::Display for Wildcard {
