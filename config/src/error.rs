@@ -182,9 +182,7 @@ impl Fault {
     pub fn is_unreadable(&self) -> bool {
         matches!(self.kind, FaultKind::File(_))
     }
-}
 
-impl Fault {
     /// The message without the location.
     pub(crate) fn message(&self) -> String {
         self.kind.to_string()

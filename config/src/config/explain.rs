@@ -61,8 +61,6 @@ impl Config {
     /// or does not exist.
     #[must_use]
     pub fn origin_of(&self, section: &str, key: &str) -> Option<&Location> {
-        let option = SECTIONS.iter().find(|known| known.name == section)?;
-        let key = option.options.iter().find(|known| known.key == key)?.key;
-        self.origins.of(option.name, key).map(|origin| &origin.location)
+        self.setting_of(section, key).map(|(_, location)| location)
     }
 }
