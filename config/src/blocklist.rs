@@ -29,24 +29,6 @@ const EASYLIST: &str = "easylist";
 const EXPECTED: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists, \
                         { file = \"list.txt\" }, { hosts = \"hosts.txt\" } or { easylist = \"easylist.txt\" }";
 
-/// The syntax, for `docs/options.md`.
-const MEANING: &str = "\
-An array of [URL-SPECIFICATIONs](#type-url-specifications) with the same kinds of entries. The
-first match decides. An entry `{ easylist = \"easylist.txt\" }` stands for the rules in a file
-in the format of EasyList, which blockers in browsers use. Such a list decides if one of its
-rules blocks the request, or if an exception in it (`@@`) cancels that. Entries before it in the
-array take precedence, so a specification with `!` makes an exception from it. Consecutive lists
-count as one list, as in browsers.
-
-A rule is compared with the URL, with the page that causes the request (`Referer`,
-`Sec-Fetch-Site`) and with its purpose (`Sec-Fetch-Dest`): `||ads.example^$script,third-party`
-blocks scripts that are loaded by pages of other sites. Browsers send the last two fields only
-over HTTPS. Without them the request counts as `other`, and without `Referer` too as a request
-of the site itself. Rules that hide parts of pages (`##`) are ignored, and rules that change
-requests or responses (`$csp`, `$removeparam`, `$redirect-rule`) have no effect. Rules that
-cannot be parsed are ignored too, and `wwwoffle config check` shows their number. A file in
-which most lines are not rules is a fault.";
-
 /// Blocked URLs: URL-SPECIFICATIONs and lists of rules, in the order of the file.
 ///
 /// ```
@@ -195,7 +177,7 @@ impl fmt::Debug for BlockList {
 
 impl Value for BlockList {
     const KIND: &'static str = "URL-SPECIFICATIONs and block lists";
-    const MEANING: &'static str = MEANING;
+    const MEANING: &'static str = include_str!("blocklist.md").trim_ascii_end();
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs and lists, such as [\"*://*.example.org/*\", \
                                     { easylist = \"easylist.txt\" }]";
     const JSON: &'static str = LISTS_OF_RULES;

@@ -14,48 +14,13 @@ use crate::{
 use std::{net::IpAddr, path::Path, sync::Arc};
 use toml_edit::Value as Toml;
 
-/// The syntax of a list and its specifications, for `docs/options.md`.
-const MEANING: &str = "\
-An array of patterns for URLs. The first match decides. An entry `{ file = \"list.txt\" }` stands for
-the patterns in that file, one on each line; a `#` at the start of a line or after a space begins a
-comment. An entry `{ hosts = \"hosts.txt\" }` stands for every page of the hosts in a file in the format
-of `/etc/hosts`. The path of a file is relative to the directory of the file that names it. A pattern
-has these parts:
-
-```text
-[!][~]PROTOCOL://HOST[:PORT][/PATH][?ARGUMENTS]
-```
-
-| part | matches |
-|---|---|
-| `!` | in front: excludes the URLs that the pattern matches |
-| `~` | in front: ignores the case of path and arguments |
-| `PROTOCOL` | this protocol; `*` is any |
-| `HOST` | this host; a `*` in it stands for any text |
-| `:PORT` | this port; `:` alone is the protocol's default port; without it, any port |
-| `/PATH` | this path; a `*` in it stands for any text, `/` included; without it, or as `/*`, any path |
-| `?ARGUMENTS` | these arguments, with `*` for any text; `?` alone means no arguments; without it, any or none |
-
-A path that begins with `/*/` also matches without the text of its star: `*://*/*/ads/*` matches
-`/ads/x` and `/a/b/ads/x`. Examples:
-
-| pattern | matches |
-|---|---|
-| `*://*.example.org/*` | every page of every host below `example.org`, but not of `example.org` |
-| `http://www.example.org:/*` | every page of this host on port 80 |
-| `*://*/*.gif?` | paths that end in `.gif`, without arguments |
-| `~*://*/*/banner*` | paths with a segment that begins with `banner`, `Banner` … |
-| `!*://www.example.org/` | excludes the first page of this host |
-
-A pattern is compared with the canonical URL: its host is in lower case, its escapes in upper case.";
-
 /// The expected elements of a list, for faults.
 pub(crate) const ENTRIES: &str = "URL-SPECIFICATIONs, such as \"*://*.example.org/*\", and lists of them, \
                                   { file = \"list.txt\" }";
 
 impl Value for UrlSpecSet {
     const KIND: &'static str = "URL-SPECIFICATIONs";
-    const MEANING: &'static str = MEANING;
+    const MEANING: &'static str = include_str!("list.md").trim_ascii_end();
     const EXPECTED: &'static str = "an array of URL-SPECIFICATIONs, such as [\"*://*.example.org/*\", { file = \"list.txt\" }]";
     const JSON: &'static str = STRINGS_AND_FILES;
 
