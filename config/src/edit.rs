@@ -34,7 +34,7 @@ mod rule;
 mod secret;
 mod typed;
 
-use crate::{config::nearest::nearest, schema::SECTIONS};
+use crate::{config::nearest::nearest, error::suggestion, schema::SECTIONS};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -167,7 +167,7 @@ pub enum EditError {
     #[error("the configuration is not TOML: {0}")]
     NotToml(String),
     /// The section does not exist.
-    #[error("there is no section [{found}]{}", suggestion_text(*.nearest))]
+    #[error("there is no section [{found}]{}", suggestion(*.nearest))]
     UnknownSection {
         /// The given name.
         found: String,
@@ -175,7 +175,7 @@ pub enum EditError {
         nearest: Option<&'static str>,
     },
     /// The section has no such option.
-    #[error("[{section}] has no option {found:?}{}", suggestion_text(*.nearest))]
+    #[error("[{section}] has no option {found:?}{}", suggestion(*.nearest))]
     UnknownOption {
         /// The section.
         section: String,
@@ -227,10 +227,6 @@ pub enum EditError {
     /// The text has a notation that edits do not support.
     #[error("{0} has a notation that cannot be edited automatically: change it in the file")]
     ByHand(String),
-}
-
-fn suggestion_text(nearest: Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
 }
 
 /// Edits `text`.

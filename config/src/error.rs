@@ -31,83 +31,76 @@ pub struct Fault {
     kind: FaultKind,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FaultKind {
+    #[error("{0}")]
     File(FileError),
-    NotToml {
-        message: String,
-        found: String,
-    },
+    #[error("{found:?} is not TOML: {message}")]
+    NotToml { message: String, found: String },
     /// A configuration of 2.9 instead of the present format.
-    Former {
-        file: Arc<Path>,
-    },
-    UnknownSection {
-        found: String,
-        nearest: Option<&'static str>,
-    },
-    UnknownOption {
-        section: &'static str,
-        found: String,
-        nearest: Option<&'static str>,
-    },
-    NoSection {
-        found: String,
-        nearest: Option<&'static str>,
-    },
-    Misplaced {
-        option: String,
-        belongs: &'static str,
-    },
-    NotASection {
-        found: &'static str,
-    },
-    NotAValue {
-        option: &'static str,
-        kind: &'static str,
-    },
-    BadValue {
-        option: &'static str,
-        expected: &'static str,
-        found: String,
-        because: String,
-    },
-    BadLine {
-        found: String,
-        because: ParseSpecError,
-    },
-    BadHostsLine {
-        found: String,
-    },
+    #[error(
+        "this is a configuration of WWWOFFLE 2.9: `wwwoffle config import {} --output NEW.conf` converts it",
+        .file.display()
+    )]
+    Former { file: Arc<Path> },
+    #[error("there is no section [{}]{}", .found.escape_debug(), section_suggestion(*.nearest))]
+    UnknownSection { found: String, nearest: Option<&'static str> },
+    #[error("[{section}] has no option {found:?}{}", suggestion(*.nearest))]
+    UnknownOption { section: &'static str, found: String, nearest: Option<&'static str> },
+    #[error("{found:?} is outside every section and is not an option{}", suggestion(*.nearest))]
+    NoSection { found: String, nearest: Option<&'static str> },
+    #[error("{option:?} belongs in [{belongs}]")]
+    Misplaced { option: String, belongs: &'static str },
+    #[error("{found:?} is a section: write [{found}] once, on its own line")]
+    NotASection { found: &'static str },
+    #[error("{option:?} takes a value ({kind}), not a section")]
+    NotAValue { option: &'static str, kind: &'static str },
+    #[error("{option:?} takes {expected}, not {found}{}", after_colon(.because))]
+    BadValue { option: &'static str, expected: &'static str, found: String, because: String },
+    #[error("expected one URL-SPECIFICATION on each line, not {found:?}: {because}")]
+    BadLine { found: String, because: ParseSpecError },
+    #[error("expected an address and names on each line, not {found:?}")]
+    BadHostsLine { found: String },
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
-    NotEasyList {
-        unread: usize,
-        all: usize,
-        found: String,
-    },
+    #[error(
+        "this is not a list in the format of EasyList: {unread} of {all} lines are not rules, the first is {found:?}; for a list in the format of /etc/hosts write {{ hosts = \"…\" }}"
+    )]
+    NotEasyList { unread: usize, all: usize, found: String },
     #[cfg_attr(not(feature = "easylist"), expect(dead_code, reason = "only that can find it"))]
+    #[error("this list in the format of EasyList cannot be parsed")]
     BadEasyList,
-    BadHost {
-        found: String,
-        because: ParseHostSpecError,
-    },
-    BadInclude {
-        found: String,
-        because: String,
-    },
-    NotRules {
-        section: &'static str,
-    },
-    NotInRule {
-        section: &'static str,
-        option: &'static str,
-    },
-    EmptyRule {
-        section: &'static str,
-    },
+    #[error("expected one host on each line, not {found:?}: {because}")]
+    BadHost { found: String, because: ParseHostSpecError },
+    #[error("{found:?} cannot be included: {because}")]
+    BadInclude { found: String, because: String },
+    #[error("\"for\" is a list of rules: write [[{section}.for]] before each rule")]
+    NotRules { section: &'static str },
+    #[error("{option:?} cannot depend on the URL: set it in [{section}], outside of rules")]
+    NotInRule { section: &'static str, option: &'static str },
+    #[error("the rule sets no option: add an option of [{section}] to it")]
+    EmptyRule { section: &'static str },
+    #[error("the rule has no URLs: add a line such as url = \"*://*.example.org/*\"")]
     RuleWithoutUrl,
+    #[error(
+        "the rule has only patterns with \"!\", so it applies to no URL: add a pattern without \"!\" after them"
+    )]
     RuleForNothing,
+    #[error("{0}")]
     Open(OpenListener),
+}
+
+/// The end of a message that names the nearest known option or section.
+pub(crate) fn suggestion(nearest: Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; the nearest is {name:?}"))
+}
+
+fn section_suggestion(nearest: Option<&'static str>) -> String {
+    nearest.map_or_else(String::new, |name| format!("; the nearest is [{name}]"))
+}
+
+/// The end of a message that gives a reason, which may be empty.
+fn after_colon(because: &str) -> String {
+    if because.is_empty() { String::new() } else { format!(": {because}") }
 }
 
 /// A listener that other machines can reach although a required setting is missing.
@@ -200,89 +193,6 @@ impl fmt::Display for Fault {
 }
 
 impl error::Error for Fault {}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(error) => write!(f, "{error}"),
-            Self::NotToml { message, found } => {
-                write!(f, "{found:?} is not TOML: {message}")
-            }
-            Self::Former { file } => write!(
-                f,
-                "this is a configuration of WWWOFFLE 2.9: \
-                 `wwwoffle config import {} --output NEW.conf` converts it",
-                file.display()
-            ),
-            Self::UnknownSection { found, nearest } => {
-                write!(f, "there is no section [{}]", found.escape_debug())?;
-                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is [{name}]"))
-            }
-            Self::UnknownOption { section, found, nearest } => {
-                write!(f, "[{section}] has no option {found:?}")?;
-                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
-            }
-            Self::NoSection { found, nearest } => {
-                write!(f, "{found:?} is outside every section and is not an option")?;
-                nearest.map_or(Ok(()), |name| write!(f, "; the nearest is {name:?}"))
-            }
-            Self::Misplaced { option, belongs } => write!(f, "{option:?} belongs in [{belongs}]"),
-            Self::NotASection { found } => {
-                write!(f, "{found:?} is a section: write [{found}] once, on its own line")
-            }
-            Self::NotAValue { option, kind } => {
-                write!(f, "{option:?} takes a value ({kind}), not a section")
-            }
-            Self::BadValue { option, expected, found, because } => {
-                write!(f, "{option:?} takes {expected}, not {found}")?;
-                if because.is_empty() { Ok(()) } else { write!(f, ": {because}") }
-            }
-            Self::Open(open_listener) => write!(f, "{open_listener}"),
-            Self::BadLine { found, because } => {
-                write!(f, "expected one URL-SPECIFICATION on each line, not {found:?}: {because}")
-            }
-            Self::BadHostsLine { found } => {
-                write!(f, "expected an address and names on each line, not {found:?}")
-            }
-            Self::NotEasyList { unread, all, found } => {
-                write!(
-                    f,
-                    "this is not a list in the format of EasyList: {unread} of {all} lines are not rules, the first is {found:?}; for a list in the format of /etc/hosts write {{ hosts = \"…\" }}"
-                )
-            }
-            Self::BadEasyList => {
-                write!(f, "this list in the format of EasyList cannot be parsed")
-            }
-            Self::BadHost { found, because } => {
-                write!(f, "expected one host on each line, not {found:?}: {because}")
-            }
-            Self::BadInclude { found, because } => {
-                write!(f, "{found:?} cannot be included: {because}")
-            }
-            Self::NotRules { section } => {
-                write!(f, "\"for\" is a list of rules: write [[{section}.for]] before each rule")
-            }
-            Self::NotInRule { section, option } => {
-                write!(
-                    f,
-                    "{option:?} cannot depend on the URL: set it in [{section}], outside of rules"
-                )
-            }
-            Self::EmptyRule { section } => {
-                write!(f, "the rule sets no option: add an option of [{section}] to it")
-            }
-            Self::RuleWithoutUrl => {
-                write!(f, "the rule has no URLs: add a line such as url = \"*://*.example.org/*\"")
-            }
-            Self::RuleForNothing => {
-                write!(
-                    f,
-                    "the rule has only patterns with \"!\", so it applies to no URL: add a pattern without \"!\" after them"
-                )
-            }
-        }
-    }
-}
 
 /// The faults found so far while a configuration is read.
 #[derive(Debug, Default)]

@@ -1,26 +1,36 @@
 //! The reason why a text was refused as a URL.
 
-use std::fmt;
-
 /// The reason why a text has no canonical form.
 ///
 /// The message never quotes user, password or port. The text that is read as a port may be the
 /// start of a password: a raw `/` in a password ends the authority early.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseError(UrlFault);
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(transparent)]
+pub struct ParseError(#[from] UrlFault);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum UrlFault {
+    #[error("the URL is {length} bytes long, above the limit of {limit}")]
     TooLong { length: usize, limit: usize },
+    #[error("the host is {length} bytes long, above the limit of {limit}")]
     HostTooLong { length: usize, limit: usize },
+    #[error("the URL has no host")]
     NoHost,
+    #[error("{host:?} is not a host name")]
     BadHost { host: String },
+    #[error("{host:?} ends in a number but is not an IPv4 address")]
     BadIpv4 { host: String },
+    #[error("{host:?} is not an IPv6 address in brackets")]
     BadIpv6 { host: String },
+    #[error("the port is not a decimal number from 0 to 65535")]
     BadPort,
+    #[error("the protocol is not a letter followed by letters, digits, \"+\", \"-\" and \".\"")]
     BadProtocol,
+    #[error("a {protocol:?} URL does not name a host")]
     NotHierarchical { protocol: String },
+    #[error("the local host needs at least one name")]
     NoLocalName,
+    #[error("a key must be 64 lower-case hexadecimal digits")]
     BadKey,
 }
 
@@ -57,47 +67,6 @@ impl ParseError {
         matches!(self.0, UrlFault::NotHierarchical { .. })
     }
 }
-
-impl From<UrlFault> for ParseError {
-    fn from(kind: UrlFault) -> Self {
-        Self(kind)
-    }
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            UrlFault::TooLong { length, limit } => {
-                write!(f, "the URL is {length} bytes long, above the limit of {limit}")
-            }
-            UrlFault::HostTooLong { length, limit } => {
-                write!(f, "the host is {length} bytes long, above the limit of {limit}")
-            }
-            UrlFault::NoHost => write!(f, "the URL has no host"),
-            UrlFault::BadHost { host } => write!(f, "{host:?} is not a host name"),
-            UrlFault::BadIpv4 { host } => {
-                write!(f, "{host:?} ends in a number but is not an IPv4 address")
-            }
-            UrlFault::BadIpv6 { host } => {
-                write!(f, "{host:?} is not an IPv6 address in brackets")
-            }
-            UrlFault::BadPort => write!(f, "the port is not a decimal number from 0 to 65535"),
-            UrlFault::BadProtocol => {
-                write!(
-                    f,
-                    "the protocol is not a letter followed by letters, digits, \"+\", \"-\" and \".\""
-                )
-            }
-            UrlFault::NotHierarchical { protocol } => {
-                write!(f, "a {protocol:?} URL does not name a host")
-            }
-            UrlFault::NoLocalName => write!(f, "the local host needs at least one name"),
-            UrlFault::BadKey => write!(f, "a key must be 64 lower-case hexadecimal digits"),
-        }
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 /// The maximum number of characters of a host that a message quotes.
 const SHOWN: usize = 80;
