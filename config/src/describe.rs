@@ -61,7 +61,7 @@ fn option(option: &OptionInfo, with_default: bool) -> String {
         option.sentence.trim(),
         option.kind,
         option.rules,
-        option.protection.name()
+        option.protection.as_str()
     )
 }
 

@@ -38,17 +38,19 @@ pub const FREE: u64 = 1024 * 1024;
 /// reach 1032, and brotli and zstd far more, but only with long runs of one byte.
 pub const MAX_RATIO: u64 = 500;
 
-/// A supported content coding (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Coding {
-    /// `gzip`, `x-gzip`.
-    Gzip,
-    /// `deflate`: the zlib format, or raw deflate, which some servers send.
-    Deflate,
-    /// `br`.
-    Brotli,
-    /// `zstd`.
-    Zstd,
+wwwoffle_url::named! {
+    /// A supported content coding (RFC 9110 §8.4.1, RFC 7932, RFC 8878).
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Coding {
+        /// `gzip`, `x-gzip`.
+        Gzip = "gzip",
+        /// `deflate`: the zlib format, or raw deflate, which some servers send.
+        Deflate = "deflate",
+        /// `br`.
+        Brotli = "br",
+        /// `zstd`.
+        Zstd = "zstd",
+    }
 }
 
 impl Coding {
@@ -64,23 +66,6 @@ impl Coding {
             () if is("zstd") => Some(Self::Zstd),
             () => None,
         }
-    }
-
-    /// The name in `Content-Encoding`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-            Self::Brotli => "br",
-            Self::Zstd => "zstd",
-        }
-    }
-}
-
-impl fmt::Display for Coding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

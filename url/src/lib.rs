@@ -16,6 +16,7 @@ mod host;
 mod key;
 mod link;
 mod localhost;
+mod named;
 mod old_name;
 mod path;
 mod pdf;

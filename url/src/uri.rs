@@ -46,34 +46,23 @@ pub enum HostKind {
     Name,
 }
 
-/// A part of a URI, as named in errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum UriPart {
-    /// The part before the `@`.
-    UserInfo,
-    /// The part between `@` and port.
-    Host,
-    /// The part after the host's colon.
-    Port,
-    /// The part after the authority.
-    Path,
-    /// The part after `?`.
-    Query,
-    /// The part after `#`.
-    Fragment,
-}
-
-impl fmt::Display for UriPart {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            UriPart::UserInfo => "user information",
-            UriPart::Host => "host",
-            UriPart::Port => "port",
-            UriPart::Path => "path",
-            UriPart::Query => "query",
-            UriPart::Fragment => "fragment",
-        })
+crate::named! {
+    /// A part of a URI, as named in errors.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum UriPart {
+        /// The part before the `@`.
+        UserInfo = "user information",
+        /// The part between `@` and port.
+        Host = "host",
+        /// The part after the host's colon.
+        Port = "port",
+        /// The part after the authority.
+        Path = "path",
+        /// The part after `?`.
+        Query = "query",
+        /// The part after `#`.
+        Fragment = "fragment",
     }
 }
 

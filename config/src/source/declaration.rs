@@ -47,23 +47,25 @@ pub enum Effect {
     Later,
 }
 
-/// The protection of an option against changes.
-///
-/// All but [`Ordinary`](Self::Ordinary) options are protected: they can be changed only through the
-/// Unix socket of the daemon, with the control password, or in the file itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protection {
-    /// Everyone with access to the configuration may change the option.
-    Ordinary,
-    /// The option names a program that the daemon runs.
-    Program,
-    /// The option names a file or directory that the daemon reads or writes.
-    Path,
-    /// The option decides who may use or control the proxy, or which hosts and ports they can reach
-    /// through it.
-    Access,
-    /// The option decides what browsers receive in the name of other sites.
-    Trust,
+wwwoffle_url::named! {
+    /// The protection of an option against changes.
+    ///
+    /// All but [`Ordinary`](Self::Ordinary) options are protected: they can be changed only through
+    /// the Unix socket of the daemon, with the control password, or in the file itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Protection {
+        /// Everyone with access to the configuration may change the option.
+        Ordinary = "ordinary",
+        /// The option names a program that the daemon runs.
+        Program = "program",
+        /// The option names a file or directory that the daemon reads or writes.
+        Path = "path",
+        /// The option decides who may use or control the proxy, or which hosts and ports they can
+        /// reach through it.
+        Access = "access",
+        /// The option decides what browsers receive in the name of other sites.
+        Trust = "trust",
+    }
 }
 
 impl Protection {
@@ -71,17 +73,5 @@ impl Protection {
     #[must_use]
     pub fn is_protected(self) -> bool {
         self != Self::Ordinary
-    }
-
-    /// The name in the schema.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ordinary => "ordinary",
-            Self::Program => "program",
-            Self::Path => "path",
-            Self::Access => "access",
-            Self::Trust => "trust",
-        }
     }
 }

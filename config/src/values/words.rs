@@ -1,6 +1,6 @@
 //! Values that are one of a few words.
 
-use crate::source::{RawValue, ValueSource, value::Value};
+use crate::source::value::Value;
 
 /// Generates a type of a few words: the enum, its words, and their parser.
 macro_rules! words {
@@ -8,16 +8,10 @@ macro_rules! words {
         $(#[$meta:meta])* $Name:ident, $kind:literal, $meaning:literal, $expected:literal:
         $( $(#[$doc:meta])* $Word:ident = $word:literal, )+
     ) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $Name { $( $(#[$doc])* $Word, )+ }
-
-        impl $Name {
-            /// The word in the file.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $( Self::$Word => $word, )+ }
-            }
+        wwwoffle_url::named! {
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            pub enum $Name { $( $(#[$doc])* $Word = $word, )+ }
         }
 
         impl Value for $Name {
@@ -26,10 +20,10 @@ macro_rules! words {
             const EXPECTED: &'static str = $expected;
             const JSON: &'static str = concat!(r#"{"enum": "#, stringify!([$($word),+]), "}");
 
-            fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-                match given.value.as_str() {
-                    $( Some($word) => Some(Self::$Word), )+
-                    _ => source.refuse(given, Self::EXPECTED, ""),
+            fn parse(text: &str) -> Result<Self, &'static str> {
+                match text {
+                    $( $word => Ok(Self::$Word), )+
+                    _ => Err(""),
                 }
             }
         }

@@ -294,7 +294,7 @@ impl CodingTerms {
             _ if is_taken => Delivery::AsItIs,
             Some(mut left) if may_change => {
                 let mut undone = Vec::new();
-                while left.iter().any(|coding| !self.accepted.accepts(coding.name()))
+                while left.iter().any(|coding| !self.accepted.accepts(coding.as_str()))
                     && let Some(last) = left.pop()
                 {
                     undone.push(last);
@@ -354,7 +354,7 @@ impl Delivery {
         let Self::Decoded { left, .. } = self else { return };
         answer.remove(CONTENT_ENCODING);
         for coding in left {
-            answer.append(CONTENT_ENCODING, HeaderValue::from_static(coding.name()));
+            answer.append(CONTENT_ENCODING, HeaderValue::from_static(coding.as_str()));
         }
         for name in DIGESTS {
             answer.remove(name);

@@ -76,35 +76,22 @@ pub enum Recheck {
     After(Duration),
 }
 
-/// The option that changed the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Override {
-    /// `request-changed`
-    Changed,
-    /// `request-changed-once`
-    ChangedOnce,
-    /// `request-expired`
-    Expired,
-    /// `request-no-cache`
-    NoCache,
-    /// `request-redirection`
-    Redirection,
-    /// `serve-unreachable`
-    ServeUnreachable,
-}
-
-impl Override {
-    /// The name of the option, for `Cache-Status`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Override::Changed => "request-changed",
-            Override::ChangedOnce => "request-changed-once",
-            Override::Expired => "request-expired",
-            Override::NoCache => "request-no-cache",
-            Override::Redirection => "request-redirection",
-            Override::ServeUnreachable => "serve-unreachable",
-        }
+wwwoffle_url::named! {
+    /// The option that changed the result. `Cache-Status` gives its name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Override {
+        /// `request-changed`
+        Changed = "request-changed",
+        /// `request-changed-once`
+        ChangedOnce = "request-changed-once",
+        /// `request-expired`
+        Expired = "request-expired",
+        /// `request-no-cache`
+        NoCache = "request-no-cache",
+        /// `request-redirection`
+        Redirection = "request-redirection",
+        /// `serve-unreachable`
+        ServeUnreachable = "serve-unreachable",
     }
 }
 

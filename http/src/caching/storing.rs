@@ -8,40 +8,29 @@ use http::StatusCode;
 use super::control::{DirectiveScope, ResponseControl, Seconds};
 use super::freshness::{Basis, Freshness};
 
-/// The reason why a response may not be reused online.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReuseRefusal {
-    /// The response has `no-store`.
-    NoStore,
-    /// The request for the response had `no-store`.
-    RequestNoStore,
-    /// The response is meant for a single user, and we are a shared cache.
-    Private,
-    /// The request for the response had credentials, and we are a shared cache.
-    Credentials,
-    /// The response requires its status code to be understood, and we do not know the code.
-    NotUnderstood,
-    /// The response is partial or describes another response.
-    NotWhole,
-    /// Neither the fields nor the status code of the response allow reuse.
-    NotCacheable,
+wwwoffle_url::named! {
+    /// The reason why a response may not be reused online. Its name is for `Cache-Status` and the
+    /// log.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum ReuseRefusal {
+        /// The response has `no-store`.
+        NoStore = "no-store",
+        /// The request for the response had `no-store`.
+        RequestNoStore = "request-no-store",
+        /// The response is meant for a single user, and we are a shared cache.
+        Private = "private",
+        /// The request for the response had credentials, and we are a shared cache.
+        Credentials = "authorization",
+        /// The response requires its status code to be understood, and we do not know the code.
+        NotUnderstood = "must-understand",
+        /// The response is partial or describes another response.
+        NotWhole = "not-whole",
+        /// Neither the fields nor the status code of the response allow reuse.
+        NotCacheable = "not-cacheable",
+    }
 }
 
 impl ReuseRefusal {
-    /// A word for `Cache-Status` and the log.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ReuseRefusal::NoStore => "no-store",
-            ReuseRefusal::RequestNoStore => "request-no-store",
-            ReuseRefusal::Private => "private",
-            ReuseRefusal::Credentials => "authorization",
-            ReuseRefusal::NotUnderstood => "must-understand",
-            ReuseRefusal::NotWhole => "not-whole",
-            ReuseRefusal::NotCacheable => "not-cacheable",
-        }
-    }
-
     /// Whether reuse is forbidden, rather than only not permitted. The response is then not served
     /// online even if its origin is unreachable.
     #[must_use]

@@ -59,7 +59,7 @@ fn a_response_is_delivered_as_the_table_says() {
         let status = if answer.contains("content-range") { 206 } else { 200 };
         let delivery = terms.deliver(StatusCode::from_u16(status).unwrap(), &fields(answer));
         let names = |codings: &[Coding]| {
-            codings.iter().map(|coding| coding.name()).collect::<Vec<_>>().join(" ")
+            codings.iter().map(|coding| coding.as_str()).collect::<Vec<_>>().join(" ")
         };
         let got = match &delivery {
             Delivery::AsItIs => "as it is".to_owned(),
