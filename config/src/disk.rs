@@ -5,7 +5,7 @@ pub(crate) mod lookup;
 pub(crate) mod watch;
 
 use std::{
-    fmt, fs,
+    fs,
     io::{self, Read, Write},
     os::unix::fs::OpenOptionsExt,
     path::Path,
@@ -60,36 +60,30 @@ pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), FileError> {
 }
 
 /// The reason why a file could not be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    Io(io::Error),
+    #[error("there is no such file")]
+    Absent,
+    #[error("cannot be read: {0}")]
+    Unreadable(io::Error),
+    #[error("not a regular file")]
     NotRegular,
+    #[error("larger than the limit of {limit} bytes")]
     TooLarge { limit: u64 },
+    #[error("not UTF-8: the first invalid byte is in line {line}")]
     NotText { line: usize },
+    #[error("already exists: name another file, or remove it first")]
     Exists,
+    #[error("cannot be written: {0}")]
     Unwritable(io::Error),
 }
 
 impl FileError {
-    /// Whether the file does not exist, as opposed to being unreadable.
-    pub(crate) fn is_absent(&self) -> bool {
-        matches!(self, Self::Io(error)
-            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            _ if self.is_absent() => write!(f, "there is no such file"),
-            Self::Io(error) => write!(f, "cannot be read: {error}"),
-            Self::NotRegular => write!(f, "not a regular file"),
-            Self::TooLarge { limit } => write!(f, "larger than the limit of {limit} bytes"),
-            Self::Exists => write!(f, "already exists: name another file, or remove it first"),
-            Self::Unwritable(error) => write!(f, "cannot be written: {error}"),
-            Self::NotText { line } => {
-                write!(f, "not UTF-8: the first invalid byte is in line {line}")
-            }
+    /// The reason why a file could not be read.
+    pub(crate) fn reading(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Absent,
+            _ => Self::Unreadable(error),
         }
     }
 }
@@ -98,13 +92,13 @@ impl fmt::Display for FileError {
 fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     watch::note(file);
     // Checked before opening, because the opening of a named pipe waits for a writer.
-    if !fs::metadata(file).map_err(FileError::Io)?.is_file() {
+    if !fs::metadata(file).map_err(FileError::reading)?.is_file() {
         return Err(FileError::NotRegular);
     }
     let mut bytes = Vec::new();
-    let opened = fs::File::open(file).map_err(FileError::Io)?;
+    let opened = fs::File::open(file).map_err(FileError::reading)?;
     // Reads one byte more than allowed, to detect a file that is too large or still growing.
-    let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::Io)?;
+    let length = opened.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::reading)?;
     if u64::try_from(length).is_ok_and(|length| length > limit) {
         return Err(FileError::TooLarge { limit });
     }

@@ -157,6 +157,11 @@ impl Fault {
         Self { file: Arc::clone(file), line, kind }
     }
 
+    /// A file that could not be read or written.
+    pub(crate) fn of_file(file: &Path, error: FileError) -> Self {
+        Self::new(&file.into(), None, FaultKind::File(error))
+    }
+
     /// The file of the fault: the configuration, or another file that it names.
     #[must_use]
     pub fn file(&self) -> &Path {

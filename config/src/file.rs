@@ -227,7 +227,7 @@ impl ConfigFile {
     fn text(&self) -> Result<ConfigText, FileError> {
         let (text, exists) = match read(&self.path, MAX_CONFIG) {
             Ok(text) => (text, true),
-            Err(error) if error.is_absent() && self.may_be_made => (String::new(), false),
+            Err(FileError::Absent) if self.may_be_made => (String::new(), false),
             Err(error) => return Err(error),
         };
         Ok(ConfigText { stamp: TextStamp::of(&text), text, exists })
@@ -380,7 +380,7 @@ impl ConfigFile {
                 return Err(disk("found", &self.path)(error));
             }
             Err(error) if !self.may_be_made => {
-                return Err(self.unreadable(&FileError::Io(error)));
+                return Err(self.unreadable(&FileError::reading(error)));
             }
             Err(_) => {}
         }

@@ -11,7 +11,7 @@ mod values;
 
 use crate::{
     disk::{read_classic, read_classic_list, write_new},
-    error::{Fault, FaultKind, Faults},
+    error::{Fault, Faults},
     pattern::spec::UrlSpec,
     schema::Config,
 };
@@ -72,9 +72,7 @@ impl ImportedConfig {
     ///
     /// One fault, if `file` cannot be read. An unreadable file of a section is left out.
     pub fn load(file: &Path) -> Result<Self, Faults> {
-        let text = read_classic(file).map_err(|error| {
-            Faults::from(Fault::new(&file.into(), None, FaultKind::File(error)))
-        })?;
+        let text = read_classic(file).map_err(|error| Fault::of_file(file, error))?;
         Ok(Self::of(&text, file, |name| {
             // "[file]" names a file in the same directory; 2.9 does not read files in other
             // directories.
@@ -123,8 +121,7 @@ impl ImportedConfig {
     ///
     /// One fault, if `file` exists or cannot be written.
     pub fn save(&self, file: &Path) -> Result<(), Faults> {
-        write_new(file, &self.text)
-            .map_err(|error| Fault::new(&file.into(), None, FaultKind::File(error)).into())
+        write_new(file, &self.text).map_err(|error| Fault::of_file(file, error).into())
     }
 
     /// The lines that were left out, in the order of the file. Lines about listening addresses are

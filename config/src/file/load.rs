@@ -3,12 +3,12 @@
 use super::{ConfigFile, ConfigText};
 use crate::{
     disk::{
-        MAX_CONFIG,
+        FileError, MAX_CONFIG,
         lookup::ConfigLookup,
         read,
         watch::{WatchedFiles, watch_reads},
     },
-    error::{Fault, FaultKind, Faults},
+    error::{Fault, Faults},
     schema::Config,
 };
 use std::path::{Path, PathBuf};
@@ -21,8 +21,7 @@ impl Config {
     /// All faults of the configuration: see [`Config::parse`]. If `file` is missing, too large, not
     /// a regular file or not UTF-8, this is the only fault.
     pub fn load(file: &Path) -> Result<Self, Faults> {
-        let text = read(file, MAX_CONFIG)
-            .map_err(|error| Fault::new(&file.into(), None, FaultKind::File(error)))?;
+        let text = read(file, MAX_CONFIG).map_err(|error| Fault::of_file(file, error))?;
         Self::parse(&text, file)
     }
 
@@ -41,12 +40,8 @@ impl Config {
         for file in candidates {
             match read(file, MAX_CONFIG) {
                 Ok(text) => return Ok((Self::parse(&text, file)?, Some(file.clone()))),
-                Err(error) if error.is_absent() => {}
-                Err(error) => {
-                    return Err(
-                        Fault::new(&file.as_path().into(), None, FaultKind::File(error)).into()
-                    );
-                }
+                Err(FileError::Absent) => {}
+                Err(error) => return Err(Fault::of_file(file, error).into()),
             }
         }
         Ok((Self::default(), None))
@@ -78,9 +73,7 @@ pub fn load(lookup: &ConfigLookup) -> (Result<LoadedConfig, Faults>, WatchedFile
     watch_reads(places, || {
         let file = ConfigFile::of(lookup);
         let path = file.path().to_owned();
-        let text = file.text().map_err(|error| {
-            Faults::from(Fault::new(&path.as_path().into(), None, FaultKind::File(error)))
-        })?;
+        let text = file.text().map_err(|error| Faults::from(Fault::of_file(&path, error)))?;
         let config = Config::parse(&text.text, &path)?;
         Ok(LoadedConfig { file, text, config })
     })
