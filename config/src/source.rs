@@ -29,6 +29,8 @@ const MAX_QUOTED: usize = 80;
 pub(crate) struct RawValue<'a> {
     pub(crate) option: &'static str,
     pub(crate) value: &'a Toml,
+    /// Whether faults must not quote the value.
+    pub(crate) is_secret: bool,
 }
 
 /// The texts that values are read from, and the faults found in them.
@@ -150,7 +152,7 @@ impl<'a> ValueSource<'a> {
         value: &'a Toml,
     ) -> Option<(T, ValueOrigin)> {
         self.at = at;
-        let read = T::read(&RawValue { option, value }, self)?;
+        let read = T::read(&RawValue { option, value, is_secret: T::IS_SECRET }, self)?;
         let shown = if T::IS_SECRET { "(not shown)".to_owned() } else { self.quoted(value) };
         Some((read, ValueOrigin { location: self.location(value), shown: shown.into() }))
     }
@@ -167,23 +169,10 @@ impl<'a> ValueSource<'a> {
         expected: &'static str,
         because: &str,
     ) -> Option<T> {
-        let found = self.quoted(given.value);
-        let because = because.to_owned();
-        let kind = FaultKind::BadValue { option: given.option, expected, found, because };
-        self.add(given.value.span(), kind);
-        None
-    }
-
-    /// Like [`refuse`](Self::refuse), for a value that is never displayed.
-    pub(crate) fn refuse_secret<T>(
-        &mut self,
-        given: &RawValue<'_>,
-        expected: &'static str,
-        because: &str,
-    ) -> Option<T> {
-        let (option, found) = (given.option, "the given value".to_owned());
-        let kind = FaultKind::BadValue { option, expected, found, because: because.to_owned() };
-        self.add(given.value.span(), kind);
+        let hidden = given.is_secret.then(|| "the given value".to_owned());
+        let found = hidden.unwrap_or_else(|| self.quoted(given.value));
+        let (option, because) = (given.option, because.to_owned());
+        self.add(given.value.span(), FaultKind::BadValue { option, expected, found, because });
         None
     }
 
@@ -260,5 +249,6 @@ pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
 fn default_of<T: Value>(option: &'static str, text: &str) -> T {
     const READ: &str = "a default is a value of its option's type; a test reads them all";
     let value: Toml = text.parse().expect(READ);
-    T::read(&RawValue { option, value: &value }, &mut ValueSource::empty()).expect(READ)
+    let given = RawValue { option, value: &value, is_secret: T::IS_SECRET };
+    T::read(&given, &mut ValueSource::empty()).expect(READ)
 }

@@ -282,7 +282,7 @@ impl<'a> SectionRules<'a> {
 
 /// Reads the specifications of a rule. Faulty ones are recorded in `source` and left out.
 fn urls(value: &Toml, source: &mut ValueSource<'_>) -> UrlSpecSet {
-    let given = RawValue { option: URL, value };
+    let given = RawValue { option: URL, value, is_secret: false };
     let mut set = UrlSpecSet::default();
     let sound = if value.is_str() {
         set.read_one(&given, source, ENTRIES).is_some()

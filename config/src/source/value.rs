@@ -40,7 +40,6 @@ pub(crate) trait Value: Sized {
         let otherwise = Err(if is_number { Self::IF_NUMBER } else { "" });
         match given.value.as_str().map_or(otherwise, Self::parse) {
             Ok(value) => Some(value),
-            Err(because) if Self::IS_SECRET => source.refuse_secret(given, Self::EXPECTED, because),
             Err(because) => source.refuse(given, Self::EXPECTED, because),
         }
     }
@@ -62,8 +61,8 @@ pub(crate) fn elements<T>(
     let Some(array) = given.value.as_array() else {
         return source.refuse(given, expected, "");
     };
-    let option = given.option;
-    let read: Vec<_> = array.iter().map(|value| one(&RawValue { option, value }, source)).collect();
+    let read: Vec<_> =
+        array.iter().map(|value| one(&RawValue { value, ..*given }, source)).collect();
     read.into_iter().collect()
 }
 

@@ -99,7 +99,7 @@ cannot be changed.";
         let mut fields = BTreeMap::new();
         let mut sound = true;
         for (name, value) in table {
-            let one = RawValue { option: given.option, value };
+            let one = RawValue { value, ..*given };
             let read = match censor(name, value) {
                 Ok(read) => Some(read),
                 Err(because) => {

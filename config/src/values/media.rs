@@ -141,7 +141,7 @@ A table of file extensions, each with its dot, and their media types: `{ \".html
         let mut types = BTreeMap::new();
         let mut sound = true;
         for (end, value) in table {
-            let one = RawValue { option: given.option, value };
+            let one = RawValue { value, ..*given };
             match (extension(end), MediaType::read(&one, source)) {
                 (Some(end), Some(media_type)) => {
                     types.insert(end, media_type);

@@ -265,26 +265,21 @@ displayed, neither in faults nor by a page or command.";
     const JSON: &'static str = STRINGS;
 
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
-        if !given.value.is_array() {
-            return source.refuse_secret(given, Self::EXPECTED, "");
-        }
         let mut users: Vec<User> = Vec::new();
-        let mut fine = true;
         elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "users, each \"NAME:$argon2id$…\"";
             match one.value.as_str().map_or(Err(""), User::parse) {
                 Ok(user) if users.iter().any(|known| known.name == user.name) => {
-                    fine = false;
-                    source.refuse_secret::<()>(one, expected, "the name occurs twice")
+                    source.refuse(one, expected, "the name occurs twice")
                 }
                 Ok(user) => {
                     users.push(user);
                     Some(())
                 }
-                Err(because) => source.refuse_secret(one, expected, because),
+                Err(because) => source.refuse(one, expected, because),
             }
         })?;
-        fine.then_some(Self(users))
+        Some(Self(users))
     }
 }
 
