@@ -125,7 +125,7 @@ impl BlockList {
     #[must_use]
     pub fn decide(&self, asked: &BlockQuery<'_>) -> Option<BlockVerdict<'_>> {
         self.0.iter().find_map(|part| match part {
-            BlockPart::Specs(specs) => specs.decide_parts(asked.url).map(BlockVerdict::Spec),
+            BlockPart::Specs(specs) => specs.decide(asked.url).map(BlockVerdict::Spec),
             #[cfg(feature = "easylist")]
             BlockPart::Rules(rules) => rules.decide(asked).map(BlockVerdict::Rule),
         })

@@ -141,7 +141,7 @@ fn lists_are_found_beside_the_configuration_and_name_their_lines() {
         ("http://b.test/", None),
     ] {
         let url = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
-        let decided = config.offline_options.noise.decide(&url);
+        let decided = config.offline_options.noise.decide(&UrlParts::of(&url));
         assert_eq!(decided.map(|listed| listed.location().to_string()), place, "{url}");
     }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use std::path::Path;
-use wwwoffle_config::{Config, ParseSpecError, UrlSpec, UrlSpecSet};
+use wwwoffle_config::{Config, ParseSpecError, UrlParts, UrlSpec, UrlSpecSet};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 fn url(text: &str) -> CanonicalUrl {
@@ -85,7 +85,7 @@ fn the_first_that_matches_decides() {
         ("http://example.org/", None, false),
     ] {
         let url = url(given);
-        let listed = set.decide(&url).map(|listed| listed.spec().to_string());
+        let listed = set.decide(&UrlParts::of(&url)).map(|listed| listed.spec().to_string());
         assert_eq!(listed.as_deref(), decided.map(|number: usize| specs[number]), "{given}");
         assert_eq!(set.matches(&url).is_some(), meant, "{given}");
     }
@@ -155,7 +155,7 @@ proptest! {
         let set = set(&specs);
         let want = specs.iter().position(|spec| naive(spec, &url));
         let want = want.map(|number| UrlSpec::parse(&specs[number]).unwrap());
-        prop_assert_eq!(set.decide(&url).map(|listed| listed.spec().clone()), want);
+        prop_assert_eq!(set.decide(&UrlParts::of(&url)).map(|listed| listed.spec().clone()), want);
     }
 
     #[test]
@@ -167,7 +167,7 @@ proptest! {
         let set = set(&specs);
         let want = specs.iter().position(|spec| naive(spec, &url));
         let want = want.map(|number| UrlSpec::parse(&specs[number]).unwrap());
-        prop_assert_eq!(set.decide(&url).map(|listed| listed.spec().clone()), want);
+        prop_assert_eq!(set.decide(&UrlParts::of(&url)).map(|listed| listed.spec().clone()), want);
     }
 
     #[test]

@@ -38,23 +38,16 @@ pub struct UrlSpecSet {
 }
 
 impl UrlSpecSet {
-    /// Returns the specification that decides about `url`, with or without a `!`. `None` if no
-    /// specification matches.
-    #[must_use]
-    pub fn decide(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
-        self.decide_parts(&UrlParts::of(url))
-    }
-
     /// Returns the specification that includes `url`, if one does.
     #[must_use]
     pub fn matches(&self, url: &CanonicalUrl) -> Option<&ListedSpec> {
-        self.decide(url).filter(|listed| !listed.spec.negated())
+        self.matches_parts(&UrlParts::of(url))
     }
 
     /// Like [`matches`](Self::matches), for a URL that is already split.
     #[must_use]
     pub fn matches_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
-        self.decide_parts(url).filter(|listed| !listed.spec.negated())
+        self.decide(url).filter(|listed| !listed.spec.negated())
     }
 
     /// Whether the list has no specifications.
@@ -101,9 +94,10 @@ impl UrlSpecSet {
         self.listed.push(ListedSpec { spec, location });
     }
 
-    /// Like [`decide`](Self::decide), for a URL that is already split.
+    /// Returns the specification that decides about `url`, with or without a `!`. `None` if no
+    /// specification matches.
     #[must_use]
-    pub fn decide_parts(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
+    pub fn decide(&self, url: &UrlParts<'_>) -> Option<&ListedSpec> {
         let mut decided: Option<(usize, &ListedSpec)> = None;
         self.index.candidates(url, |number| {
             if decided.is_some_and(|(best, _)| best <= number) {

@@ -31,7 +31,7 @@ impl Value for UrlSpecSet {
     }
 
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
-        let listed = self.decide_parts(url)?;
+        let listed = self.decide(url)?;
         Some(UrlValue {
             value: format!("{:?}", listed.spec().to_string()),
             location: Some(listed.location().clone()),
