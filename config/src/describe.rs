@@ -1,6 +1,6 @@
 //! The schema of the configuration as JSON Schema (draft 2020-12), for programs.
 
-use crate::schema::{Effect, OptionInfo, SECTIONS, Section};
+use crate::schema::{OptionInfo, SECTIONS, Section};
 
 /// The JSON schema of `include`.
 const ONE_OR_MORE: &str = r#"{"type": ["string", "array"], "items": {"type": "string"}}"#;
@@ -49,19 +49,15 @@ fn option(option: &OptionInfo, with_default: bool) -> String {
     } else {
         String::new()
     };
-    let effect = match option.effect {
-        Effect::Restart => "restart",
-        Effect::Live => "live",
-        Effect::Later => "later",
-    };
     format!(
-        "\"{}\": {{{kind}, \"description\": {:?}, \"x-kind\": {:?}, \"x-effect\": \"{effect}\", \
+        "\"{}\": {{{kind}, \"description\": {:?}, \"x-kind\": {:?}, \"x-effect\": \"{}\", \
          \"x-rules\": {}, \"x-protection\": \"{}\"{default}}}",
         option.key,
         option.sentence.trim(),
         option.kind,
+        option.effect,
         option.rules,
-        option.protection.as_str()
+        option.protection
     )
 }
 

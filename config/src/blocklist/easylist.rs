@@ -11,10 +11,7 @@
 mod rule;
 
 use crate::{
-    blocklist::{
-        ListNote, ListRule,
-        request::{BlockQuery, RequestPurpose},
-    },
+    blocklist::{ListNote, ListRule, request::BlockQuery},
     disk::location::Location,
     error::FaultKind,
     pattern::parts::UrlParts,
@@ -191,7 +188,7 @@ impl EasyLists {
                 &url,
                 asked.url.host,
                 asked.page_host().unwrap_or_default(),
-                purpose_name(asked.purpose),
+                asked.purpose.as_str(),
                 asked.is_third_party(),
                 "",
             );
@@ -248,21 +245,4 @@ fn rule_url(url: &UrlParts<'_>) -> String {
         text.push_str(arguments);
     }
     text
-}
-
-/// The crate's name for a purpose.
-fn purpose_name(purpose: RequestPurpose) -> &'static str {
-    match purpose {
-        RequestPurpose::Page => "document",
-        RequestPurpose::Frame => "subdocument",
-        RequestPurpose::Style => "stylesheet",
-        RequestPurpose::Script => "script",
-        RequestPurpose::Image => "image",
-        RequestPurpose::Font => "font",
-        RequestPurpose::Media => "media",
-        RequestPurpose::Object => "object",
-        RequestPurpose::Data => "xmlhttprequest",
-        RequestPurpose::WebSocket => "websocket",
-        RequestPurpose::Other => "other",
-    }
 }

@@ -74,32 +74,34 @@ impl PageRelation {
     }
 }
 
-/// The intended use of a response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RequestPurpose {
-    /// A page in a window or tab.
-    Page,
-    /// A frame in a page.
-    Frame,
-    /// A style sheet.
-    Style,
-    /// A script or a worker.
-    Script,
-    /// An image.
-    Image,
-    /// A font.
-    Font,
-    /// Audio, video or subtitles.
-    Media,
-    /// Data for a plug-in.
-    Object,
-    /// Data requested by a script.
-    Data,
-    /// A WebSocket.
-    WebSocket,
-    /// Any other use, or an unknown one.
-    #[default]
-    Other,
+wwwoffle_url::named! {
+    /// The intended use of a response. Its name is that of the engine for EasyList.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum RequestPurpose {
+        /// A page in a window or tab.
+        Page = "document",
+        /// A frame in a page.
+        Frame = "subdocument",
+        /// A style sheet.
+        Style = "stylesheet",
+        /// A script or a worker.
+        Script = "script",
+        /// An image.
+        Image = "image",
+        /// A font.
+        Font = "font",
+        /// Audio, video or subtitles.
+        Media = "media",
+        /// Data for a plug-in.
+        Object = "object",
+        /// Data requested by a script.
+        Data = "xmlhttprequest",
+        /// A WebSocket.
+        WebSocket = "websocket",
+        /// Any other use, or an unknown one.
+        #[default]
+        Other = "other",
+    }
 }
 
 impl RequestPurpose {

@@ -36,15 +36,17 @@ pub struct OptionInfo {
     pub sentence: &'static str,
 }
 
-/// The time at which a new value comes into force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// At the next start of the daemon.
-    Restart,
-    /// With the first request after the file is reloaded.
-    Live,
-    /// In a later version. The value is parsed and checked, but has no effect yet.
-    Later,
+wwwoffle_url::named! {
+    /// The time at which a new value comes into force.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Effect {
+        /// At the next start of the daemon.
+        Restart = "restart",
+        /// With the first request after the file is reloaded.
+        Live = "live",
+        /// In a later version. The value is parsed and checked, but has no effect yet.
+        Later = "later",
+    }
 }
 
 wwwoffle_url::named! {

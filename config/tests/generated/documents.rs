@@ -65,7 +65,7 @@ fn option_markdown(option: &OptionInfo) -> String {
     };
     let rules = if option.rules { "\n- Rules may set it" } else { "" };
     let protection = if option.protection.is_protected() {
-        format!("\n- [Protected](#protected-options): {}", option.protection.as_str())
+        format!("\n- [Protected](#protected-options): {}", option.protection)
     } else {
         String::new()
     };

@@ -41,21 +41,12 @@ impl OptionLink {
             name: names.join("."),
             is_rules,
             path: links::configuration(names, None),
-            effect: effect_word(effect),
+            effect: effect.as_str(),
         }
     }
 
     fn all(changes: &[OptionChange]) -> Vec<Self> {
         changes.iter().map(|change| Self::of(change.section, change.key, change.effect)).collect()
-    }
-}
-
-/// Returns the name of `effect` in templates.
-fn effect_word(effect: Effect) -> &'static str {
-    match effect {
-        Effect::Restart => "restart",
-        Effect::Live => "live",
-        Effect::Later => "later",
     }
 }
 

@@ -7,7 +7,7 @@ use wwwoffle_config::edit::{elements, unquoted};
 use super::control::{LONGEST_VALUE, OptionControl, OptionControlView, escape_invisible};
 use super::diff::DiffLine;
 use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
-use super::{SectionOption, effect_word, short};
+use super::{SectionOption, short};
 use crate::base::shown;
 use crate::page::{Page, Shell, view};
 
@@ -257,7 +257,7 @@ impl OptionDescription {
             meaning: meaning(option.meaning),
             is_secret: option.is_secret,
             rules_apply: option.rules,
-            effect: effect_word(option.effect),
+            effect: option.effect.as_str(),
             default: escape_invisible(option.default),
         }
     }

@@ -4,7 +4,7 @@ use crate::page::links;
 use serde::Serialize;
 use wwwoffle_config::schema::{SECTIONS, Section};
 
-use super::{effect_word, short};
+use super::short;
 use crate::base::shown;
 use crate::page::{Page, Shell, view};
 
@@ -111,7 +111,7 @@ pub fn page(shell: &Shell, part: &SectionPage<'_>) -> Page {
         default: short(option.default),
         is_secret: option.is_secret,
         place: place(setting),
-        effect: effect_word(option.effect),
+        effect: option.effect.as_str(),
     });
     let rules = part.rules.iter().take(MOST_RULES).map(|rule| SectionRuleView {
         number: rule.index + 1,

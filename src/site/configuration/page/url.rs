@@ -5,7 +5,7 @@ use serde::Serialize;
 use wwwoffle_config::OptionExplanation;
 use wwwoffle_config::schema::SECTIONS;
 
-use super::{effect_word, short};
+use super::short;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{Page, Shell, view};
 
@@ -64,7 +64,7 @@ pub fn page(shell: &Shell, content: &UrlPage<'_>) -> Page {
             rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.location()))),
             may_rule,
             is_list: !option.rules,
-            effect: effect_word(option.effect),
+            effect: option.effect.as_str(),
         };
         if is_set { set.push(row) } else { unset.push(row) }
     }
