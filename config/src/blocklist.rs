@@ -191,14 +191,11 @@ impl Value for BlockList {
 
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let decided = self.decide(&BlockQuery::of(url))?;
-        Some(UrlValue {
-            value: format!("{:?}", decided.to_string()),
-            location: Some(decided.location().clone()),
-            rule: match decided {
-                BlockVerdict::Spec(listed) => Some(listed.clone()),
-                BlockVerdict::Rule(_) => None,
-            },
-        })
+        let rule = match decided {
+            BlockVerdict::Spec(listed) => Some(listed),
+            BlockVerdict::Rule(_) => None,
+        };
+        Some(UrlValue::at(decided.location(), format!("{:?}", decided.to_string()), rule))
     }
 }
 

@@ -26,6 +26,13 @@ pub(crate) struct UrlValue {
     pub(crate) rule: Option<ListedSpec>,
 }
 
+impl UrlValue {
+    /// A value that is written at `location`, and the specification that selected it.
+    pub(crate) fn at(location: &Location, value: String, rule: Option<&ListedSpec>) -> Self {
+        Self { value, location: Some(location.clone()), rule: rule.cloned() }
+    }
+}
+
 impl OptionExplanation {
     pub(crate) fn of(
         section: &'static str,
@@ -34,11 +41,7 @@ impl OptionExplanation {
         origins: &Origins,
     ) -> Self {
         let found = found.unwrap_or_else(|| match origins.of(section, option.key) {
-            Some(origin) => UrlValue {
-                value: origin.shown.to_string(),
-                location: Some(origin.location.clone()),
-                rule: None,
-            },
+            Some(origin) => UrlValue::at(&origin.location, origin.shown.to_string(), None),
             None => UrlValue { value: option.default.to_owned(), location: None, rule: None },
         });
         let UrlValue { value, location, rule } = found;

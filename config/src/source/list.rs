@@ -32,11 +32,8 @@ impl Value for UrlSpecSet {
 
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let listed = self.decide(url)?;
-        Some(UrlValue {
-            value: format!("{:?}", listed.spec().to_string()),
-            location: Some(listed.location().clone()),
-            rule: Some(listed.clone()),
-        })
+        let value = format!("{:?}", listed.spec().to_string());
+        Some(UrlValue::at(listed.location(), value, Some(listed)))
     }
 }
 

@@ -142,11 +142,7 @@ impl<T> UrlRules<T> {
     /// [`Config::explain`](crate::Config::explain). `None` if no rule decides.
     pub(crate) fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (listed, _, origin) = self.rule(url)?;
-        Some(UrlValue {
-            value: origin.shown.to_string(),
-            location: Some(origin.location.clone()),
-            rule: Some(listed.clone()),
-        })
+        Some(UrlValue::at(&origin.location, origin.shown.to_string(), Some(listed)))
     }
 }
 

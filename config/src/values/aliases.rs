@@ -153,8 +153,7 @@ protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the 
 
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (_, alias) = self.apply(url)?;
-        let (value, location) = (alias.written.clone(), Some(alias.location.clone()));
-        Some(UrlValue { value, location, rule: None })
+        Some(UrlValue::at(&alias.location, alias.written.clone(), None))
     }
 }
 

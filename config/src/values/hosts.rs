@@ -130,10 +130,6 @@ line, with comments after `#`. A network matches only addresses: names are not l
 
     fn value_for_url(&self, url: &UrlParts<'_>) -> Option<UrlValue> {
         let (spec, location) = self.decide(url.host)?;
-        Some(UrlValue {
-            value: format!("{:?}", spec.to_string()),
-            location: Some(location.clone()),
-            rule: None,
-        })
+        Some(UrlValue::at(location, format!("{:?}", spec.to_string()), None))
     }
 }
