@@ -1,6 +1,5 @@
 //! Errors of a whole import or export. A problem with a single item is a [`crate::Reason`].
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,14 +9,19 @@ use crate::refusal::Reason;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// An import or export that could not continue. Entries stored so far remain.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<ArchiveFault>);
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 enum ArchiveFault {
+    #[error("cannot {doing} {path:?}")]
     Disk { doing: &'static str, path: PathBuf, source: io::Error },
-    Spool(wwwoffle_spool::Error),
+    #[error("the spool cannot be used")]
+    Spool(#[source] wwwoffle_spool::Error),
+    #[error("{path:?} is not a supported archive: {why}")]
     Unknown { path: PathBuf, why: Reason },
+    #[error("stopped; repeat the command to resume")]
     Stopped,
 }
 
@@ -71,29 +75,5 @@ impl Error {
 impl From<wwwoffle_spool::Error> for Error {
     fn from(error: wwwoffle_spool::Error) -> Self {
         Self(Box::new(ArchiveFault::Spool(error)))
-    }
-}
-
-#[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            ArchiveFault::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
-            ArchiveFault::Spool(_) => f.write_str("the spool cannot be used"),
-            ArchiveFault::Unknown { path, why } => {
-                write!(f, "{path:?} is not a supported archive: {why}")
-            }
-            ArchiveFault::Stopped => f.write_str("stopped; repeat the command to resume"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &*self.0 {
-            ArchiveFault::Disk { source, .. } => Some(source),
-            ArchiveFault::Spool(error) => Some(error),
-            ArchiveFault::Unknown { .. } | ArchiveFault::Stopped => None,
-        }
     }
 }

@@ -1,11 +1,11 @@
 //! The reason why an item is refused, and the distinction between bad archives and disk errors.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::io;
 
 /// The reason why an item is refused: a few words that follow its name in a report.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct Reason(Cow<'static, str>);
 
 impl Reason {
@@ -28,14 +28,6 @@ impl From<String> for Reason {
     }
 }
 
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Reason {}
-
 /// Converts a refusal to the only error type that `Read` can return.
 impl From<Reason> for io::Error {
     fn from(reason: Reason) -> Self {
@@ -44,16 +36,9 @@ impl From<Reason> for io::Error {
 }
 
 /// A disk error while an archive was being read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct DiskFailed(pub(crate) io::Error);
-
-impl fmt::Display for DiskFailed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl std::error::Error for DiskFailed {}
 
 /// The cause of a failed `read`.
 #[derive(Debug)]

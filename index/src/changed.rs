@@ -15,7 +15,7 @@ use wwwoffle_spool::{
 };
 
 use crate::apply::{self, SpoolEntry};
-use crate::error::{Error, Result};
+use crate::error::{IndexFault, Result};
 use crate::name::split;
 use crate::rebuild::WALKED;
 use crate::schema;
@@ -85,7 +85,7 @@ impl Walker<'_> {
     fn run(&mut self, spool: &Spool) -> Result<()> {
         for (count, host) in spool.walk().hosts()?.enumerate() {
             if count.is_multiple_of(HOSTS) && self.work.is_stopping() {
-                return Err(Error::stopped());
+                return Err(IndexFault::Stopped.into());
             }
             self.host(spool, &host?)?;
         }
@@ -246,7 +246,7 @@ impl Walker<'_> {
         let count = self.count;
         self.work.update(|progress| progress.walked = Some(count));
         self.connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
-        if self.work.is_stopping() { Err(Error::stopped()) } else { Ok(()) }
+        if self.work.is_stopping() { Err(IndexFault::Stopped.into()) } else { Ok(()) }
     }
 }
 

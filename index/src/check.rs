@@ -11,7 +11,7 @@ use wwwoffle_spool::{Place, Reader, Summary};
 
 use crate::changed::checked_until;
 use crate::column::variant_name;
-use crate::error::{Error, Result};
+use crate::error::{Error, IndexFault, Result};
 use crate::item::{self, COLUMNS, FROM};
 use crate::{FILE, schema};
 
@@ -87,7 +87,7 @@ fn check_index(reader: &Reader, path: &Path) -> Result<CheckReport> {
     let connection = schema::open_to_look(path)?;
     let sound: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if sound != "ok" {
-        return Err(Error::foreign("is damaged"));
+        return Err(IndexFault::Foreign("is damaged").into());
     }
     let mut look =
         Checker { reader, connection, found: CheckReport::default(), different: Vec::new() };
@@ -151,7 +151,7 @@ impl Checker<'_> {
         let mut rows = find.query([])?;
         while let Some(row) = rows.next()? {
             if !seen.has(row.get(0)?) {
-                let item = item::read(row)?.ok_or_else(|| Error::foreign("is damaged"))?;
+                let item = item::read(row)?.ok_or(IndexFault::Foreign("is damaged"))?;
                 missing.push(item.place);
             }
         }

@@ -124,17 +124,9 @@ impl fmt::Display for Class {
 }
 
 /// A text that is not the name of a class.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {names}, not {0:?}", names = Class::ALL.map(Class::name).join(", "))]
 pub struct ParseClassError(String);
-
-impl fmt::Display for ParseClassError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Class::ALL.map(Class::name).join(", ");
-        write!(f, "expected one of {names}, not {:?}", self.0)
-    }
-}
-
-impl std::error::Error for ParseClassError {}
 
 impl FromStr for Class {
     type Err = ParseClassError;

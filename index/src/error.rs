@@ -1,6 +1,5 @@
 //! Errors of the index.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
@@ -9,26 +8,32 @@ use rusqlite::ErrorCode;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// The reason why the index could not answer or be maintained. The spool is not affected.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<IndexFault>);
 
-#[derive(Debug)]
-enum IndexFault {
-    Database(rusqlite::Error),
-    Spool(wwwoffle_spool::Error),
-    Disk {
-        action: &'static str,
-        path: PathBuf,
-        source: std::io::Error,
-    },
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum IndexFault {
+    #[error("the index of the spool failed")]
+    Database(#[source] rusqlite::Error),
+    #[error("the spool could not be read for its index")]
+    Spool(#[source] wwwoffle_spool::Error),
+    #[error("cannot {action} {:?}", .path.display().to_string())]
+    Disk { action: &'static str, path: PathBuf, source: std::io::Error },
     /// Extracting the content of this page failed.
+    #[error("the text of {0:?} could not be read")]
     Unreadable(String),
+    #[error("the index of the spool is being built; try again in a moment")]
     NotReady,
+    #[error("the index of the spool has been stopped")]
     Stopped,
+    #[error("expected a cursor returned by the same list")]
     BadCursor,
     /// The file is not a readable index.
+    #[error("the index of the spool {0}")]
     Foreign(&'static str),
     /// The file is an index of another version.
+    #[error("the index of the spool is of another version")]
     OtherVersion,
 }
 
@@ -38,36 +43,12 @@ impl Error {
         path: impl Into<PathBuf>,
         source: std::io::Error,
     ) -> Error {
-        Error(Box::new(IndexFault::Disk { action, path: path.into(), source }))
-    }
-
-    pub(crate) fn unreadable(url: &str) -> Error {
-        Error(Box::new(IndexFault::Unreadable(url.to_owned())))
-    }
-
-    pub(crate) fn not_ready() -> Error {
-        Error(Box::new(IndexFault::NotReady))
-    }
-
-    pub(crate) fn stopped() -> Error {
-        Error(Box::new(IndexFault::Stopped))
-    }
-
-    pub(crate) fn bad_cursor() -> Error {
-        Error(Box::new(IndexFault::BadCursor))
-    }
-
-    pub(crate) fn other_version() -> Error {
-        Error(Box::new(IndexFault::OtherVersion))
+        IndexFault::Disk { action, path: path.into(), source }.into()
     }
 
     /// Whether the file under the name of the index belongs to another program.
     pub(crate) fn is_foreign(&self) -> bool {
         matches!(*self.0, IndexFault::Foreign(_)) || self.has_code(&[ErrorCode::NotADatabase])
-    }
-
-    pub(crate) fn foreign(what: &'static str) -> Error {
-        Error(Box::new(IndexFault::Foreign(what)))
     }
 
     /// Whether a part of the spool could not be read. The rest is in the index.
@@ -127,50 +108,20 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            IndexFault::Database(_) => f.write_str("the index of the spool failed"),
-            IndexFault::Spool(_) => f.write_str("the spool could not be read for its index"),
-            IndexFault::Disk { action, path, .. } => {
-                write!(f, "cannot {action} {:?}", path.display().to_string())
-            }
-            IndexFault::Unreadable(url) => write!(f, "the text of {url:?} could not be read"),
-            IndexFault::NotReady => {
-                f.write_str("the index of the spool is being built; try again in a moment")
-            }
-            IndexFault::Stopped => f.write_str("the index of the spool has been stopped"),
-            IndexFault::BadCursor => f.write_str("expected a cursor returned by the same list"),
-            IndexFault::Foreign(what) => write!(f, "the index of the spool {what}"),
-            IndexFault::OtherVersion => f.write_str("the index of the spool is of another version"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &*self.0 {
-            IndexFault::Database(source) => Some(source),
-            IndexFault::Spool(source) => Some(source),
-            IndexFault::Disk { source, .. } => Some(source),
-            IndexFault::Unreadable(_)
-            | IndexFault::NotReady
-            | IndexFault::Stopped
-            | IndexFault::BadCursor
-            | IndexFault::Foreign(_)
-            | IndexFault::OtherVersion => None,
-        }
+impl From<IndexFault> for Error {
+    fn from(fault: IndexFault) -> Error {
+        Error(Box::new(fault))
     }
 }
 
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Error {
-        Error(Box::new(IndexFault::Database(error)))
+        IndexFault::Database(error).into()
     }
 }
 
 impl From<wwwoffle_spool::Error> for Error {
     fn from(error: wwwoffle_spool::Error) -> Error {
-        Error(Box::new(IndexFault::Spool(error)))
+        IndexFault::Spool(error).into()
     }
 }

@@ -88,17 +88,9 @@ impl fmt::Display for Sort {
 }
 
 /// A text that is not the name of an order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {names}, not {0:?}", names = Sort::ALL.map(Sort::name).join(", "))]
 pub struct ParseSortError(String);
-
-impl fmt::Display for ParseSortError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Sort::ALL.map(Sort::name).join(", ");
-        write!(f, "expected one of {names}, not {:?}", self.0)
-    }
-}
-
-impl std::error::Error for ParseSortError {}
 
 impl FromStr for Sort {
     type Err = ParseSortError;

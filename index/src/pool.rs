@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::error::{Error, Result};
+use crate::error::{IndexFault, Result};
 use crate::schema;
 
 /// The maximum number of queries that run at once. Further queries wait.
@@ -60,7 +60,7 @@ impl Pool {
         ask: impl FnOnce(&Connection) -> Result<T>,
     ) -> Result<T> {
         let mut taken = self.take()?;
-        let Some(connection) = &mut taken.connection else { return Err(Error::not_ready()) };
+        let connection = taken.connection.as_mut().ok_or(IndexFault::NotReady)?;
         let until = Instant::now() + time;
         connection.progress_handler(STEPS, Some(move || Instant::now() > until))?;
         let answer = ask(connection);
@@ -77,7 +77,7 @@ impl Pool {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if !state.is_open {
-            return Err(Error::not_ready());
+            return Err(IndexFault::NotReady.into());
         }
         let idle = state.idle.pop();
         state.taken += 1;

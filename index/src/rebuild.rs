@@ -14,7 +14,7 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{DiskUsage, KeyDirectory, Spool, Uses, WalkedEntry};
 
 use crate::apply::{self, SpoolEntry};
-use crate::error::{Error, Result};
+use crate::error::{Error, IndexFault, Result};
 use crate::name::split;
 use crate::schema;
 use crate::work_queue::WorkQueue;
@@ -58,7 +58,7 @@ fn sync(path: &Path) -> Result<()> {
     let fail = |error| Error::disk("write", path, error);
     match SystemDisk.open(path).map_err(fail)? {
         OpenedFile::File(file, _) => file.sync().map_err(fail),
-        OpenedFile::NotAFile => Err(Error::foreign("is no plain file")),
+        OpenedFile::NotAFile => Err(IndexFault::Foreign("is no plain file").into()),
     }
 }
 
@@ -130,7 +130,7 @@ fn insert(
     let (mut walked, mut last) = (0, (String::new(), String::new(), 0));
     for list in lists {
         if work.is_stopping() {
-            return Err(Error::stopped());
+            return Err(IndexFault::Stopped.into());
         }
         let entries = match list {
             Ok(entries) => entries,

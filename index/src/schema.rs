@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 use wwwoffle_spool::fs::{Disk, SystemDisk};
 
-use crate::error::{Error, Result};
+use crate::error::{IndexFault, Result};
 
 /// The application id of the file: `WwOf`.
 const APPLICATION: i64 = 0x5777_4f66;
@@ -215,10 +215,10 @@ fn common(connection: &Connection, cache: i64) -> Result<()> {
 fn check(connection: &Connection) -> Result<()> {
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     if number("application_id")? != APPLICATION {
-        return Err(Error::foreign("is another program's database"));
+        return Err(IndexFault::Foreign("is another program's database").into());
     }
     if number("user_version")? != VERSION {
-        return Err(Error::other_version());
+        return Err(IndexFault::OtherVersion.into());
     }
     Ok(())
 }

@@ -27,16 +27,9 @@ const MAX_ASKED: usize = 20_000;
 pub struct Sessions(Vec<Timestamp>);
 
 /// A text that is not a list of times.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("expected times separated by spaces, the latest first, not {0:?}")]
 pub struct ParseSessionsError(String);
-
-impl fmt::Display for ParseSessionsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected times separated by spaces, the latest first, not {:?}", self.0)
-    }
-}
-
-impl std::error::Error for ParseSessionsError {}
 
 impl Sessions {
     /// Begins a session.

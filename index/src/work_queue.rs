@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use wwwoffle_spool::{ChangeListener, Key, Place, Timestamp};
 
-use crate::error::Error;
+use crate::error::{Error, IndexFault};
 use crate::sessions::SessionRequest;
 
 /// The maximum number of changed places that are recorded.
@@ -370,7 +370,7 @@ impl WorkQueue {
         self.changed.notify_all();
         while state.orders.tickets.done < mine {
             if state.has_ended || state.is_stopping {
-                return Err(Error::stopped());
+                return Err(IndexFault::Stopped.into());
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -387,7 +387,7 @@ impl WorkQueue {
         let (mut state, begun) = (self.lock(), Instant::now());
         loop {
             if state.has_ended {
-                return Err(Error::stopped());
+                return Err(IndexFault::Stopped.into());
             }
             let is_still = state.progress.is_ready
                 && state.changes.places.is_empty()
@@ -400,7 +400,7 @@ impl WorkQueue {
                 !state.is_busy && state.changes.places.is_empty() && state.orders.next.is_none();
             if is_idle && !state.progress.is_ready {
                 // Building the index failed, and no attempt is running.
-                return Err(state.faults.pop().unwrap_or_else(Error::not_ready));
+                return Err(state.faults.pop().unwrap_or_else(|| IndexFault::NotReady.into()));
             }
             if is_still && (!words || (!state.is_busy && !state.progress.has_unread)) {
                 return Ok(());

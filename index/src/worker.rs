@@ -11,7 +11,7 @@ use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Key, Place, Spool, Timestamp};
 
 use crate::describe::Describe;
-use crate::error::{Error, Result};
+use crate::error::{Error, IndexFault, Result};
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
 use crate::rebuild::{self, PARTIAL};
@@ -222,7 +222,7 @@ impl Worker {
                 return Ok(true);
             }
         }
-        let Some(open) = connection.as_ref() else { return Err(Error::not_ready()) };
+        let open = connection.as_ref().ok_or(IndexFault::NotReady)?;
         if std::mem::take(&mut self.is_behind) {
             self.walk(open)?;
         }
@@ -293,7 +293,7 @@ impl Worker {
             let description = entry.and_then(|entry| {
                 let description = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
                 description.unwrap_or_else(|_| {
-                    self.work.record_error(Error::unreadable(entry.url()));
+                    self.work.record_error(IndexFault::Unreadable(entry.url().to_owned()).into());
                     None
                 })
             });

@@ -34,59 +34,57 @@ impl fmt::Display for Damage {
 ///
 /// The message says how to solve the problem, if there is a solution. The source is the error of
 /// the system.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub struct Error(Box<SpoolFault>);
 
-#[derive(Debug)]
-enum SpoolFault {
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpoolFault {
     /// A disk call failed.
-    Disk {
-        doing: &'static str,
-        path: PathBuf,
-        source: io::Error,
-    },
+    #[error("{}", disk_message(.doing, .path, .source))]
+    Disk { doing: &'static str, path: PathBuf, source: io::Error },
     /// Another process holds the lock.
-    Locked {
-        root: PathBuf,
-        pid: Option<u32>,
-    },
-    NotADirectory {
-        path: PathBuf,
-    },
-    NotASpool {
-        root: PathBuf,
-        found: String,
-    },
-    OtherVersion {
-        root: PathBuf,
-        found: String,
-        known: &'static str,
-    },
-    TooLarge {
-        what: &'static str,
-        limit: u64,
-        found: u64,
-    },
-    Invalid {
-        what: &'static str,
-        why: &'static str,
-        found: String,
-    },
-    QueueFull {
-        limit: usize,
-    },
-    ShareUsedUp {
-        limit: usize,
-    },
-    SpellingRefused {
-        why: &'static str,
-    },
-    MonitorsFull {
-        limit: usize,
-    },
+    #[error(
+        "the spool {root:?} is in use by {}: stop it first, or name another spool",
+        .pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
+    )]
+    Locked { root: PathBuf, pid: Option<u32> },
+    #[error("{path:?} is not a directory: name one for the spool, new or empty")]
+    NotADirectory { path: PathBuf },
+    #[error(
+        "{root:?} is not a spool, it contains {found:?}: name a directory that is new or empty"
+    )]
+    NotASpool { root: PathBuf, found: String },
+    #[error(
+        "the spool {root:?} has the format {found:?}, and this program knows {known:?}: use the \
+         program that wrote it, or name another directory"
+    )]
+    OtherVersion { root: PathBuf, found: String, known: &'static str },
+    #[error("{what} of {found} bytes is above the limit of {limit} bytes")]
+    TooLarge { what: &'static str, limit: u64, found: u64 },
+    #[error("{what} {why}: {found:?}")]
+    Invalid { what: &'static str, why: &'static str, found: String },
+    #[error("the outgoing queue is full with {limit} requests: fetch or delete some")]
+    QueueFull { limit: usize },
+    #[error(
+        "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
+         until some are fetched"
+    )]
+    ShareUsedUp { limit: usize },
+    #[error(
+        "it is not queued, because other spellings of the URL are queued, and {why}: fetch the \
+         queue first"
+    )]
+    SpellingRefused { why: &'static str },
+    #[error("{limit} pages are monitored, which is the limit: stop monitoring some")]
+    MonitorsFull { limit: usize },
+    #[error("{0}")]
     Damaged(Damage),
+    #[error("an earlier part of the entry could not be written")]
     WriterBroken,
-    Random(getrandom::Error),
+    #[error("the system provided no random bytes")]
+    Random(#[source] getrandom::Error),
+    #[error("the secrets of the request could not be sealed")]
     Sealing,
 }
 
@@ -95,7 +93,7 @@ impl Error {
     /// The call can be repeated when there is space again.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_full(source))
+        self.disk_error().is_some_and(is_full)
     }
 
     /// This process or the system has too many open files. The call can be repeated when some are
@@ -104,27 +102,26 @@ impl Error {
     pub fn is_out_of_files(&self) -> bool {
         use rustix::io::Errno;
         let limits = [Errno::MFILE, Errno::NFILE];
-        matches!(&*self.0, SpoolFault::Disk { source, .. }
-            if Errno::from_io_error(source).is_some_and(|error| limits.contains(&error)))
+        let errno = self.disk_error().and_then(Errno::from_io_error);
+        errno.is_some_and(|error| limits.contains(&error))
     }
 
     /// The user of this process has no permission for the file, or the file system is read-only.
     #[must_use]
     pub fn is_denied(&self) -> bool {
-        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_denied(source))
+        self.disk_error().is_some_and(is_denied)
     }
 
     /// The file system is mounted read-only.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        matches!(&*self.0, SpoolFault::Disk { source, .. }
-            if source.kind() == io::ErrorKind::ReadOnlyFilesystem)
+        self.disk_error().is_some_and(is_read_only)
     }
 
     /// The file is missing. For a spool that is opened: its directory is missing.
     #[must_use]
     pub fn is_absent(&self) -> bool {
-        matches!(&*self.0, SpoolFault::Disk { source, .. } if source.kind() == io::ErrorKind::NotFound)
+        self.disk_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Another process has opened this spool for writing.
@@ -206,22 +203,6 @@ impl Error {
         SpoolFault::Disk { doing, path: path.to_owned(), source }.into()
     }
 
-    pub(crate) fn locked(root: &Path, pid: Option<u32>) -> Error {
-        SpoolFault::Locked { root: root.to_owned(), pid }.into()
-    }
-
-    pub(crate) fn not_a_directory(path: &Path) -> Error {
-        SpoolFault::NotADirectory { path: path.to_owned() }.into()
-    }
-
-    pub(crate) fn not_a_spool(root: &Path, found: String) -> Error {
-        SpoolFault::NotASpool { root: root.to_owned(), found }.into()
-    }
-
-    pub(crate) fn other_version(root: &Path, found: String, known: &'static str) -> Error {
-        SpoolFault::OtherVersion { root: root.to_owned(), found, known }.into()
-    }
-
     pub(crate) fn invalid(what: &'static str, why: &'static str, found: &[u8]) -> Error {
         /// The longest quote in a message, in characters: a longer quote would not make the message
         /// clearer.
@@ -239,37 +220,17 @@ impl Error {
         Err(SpoolFault::TooLarge { what, limit: wide(limit), found: wide(found) }.into())
     }
 
-    pub(crate) fn queue_full(limit: usize) -> Error {
-        SpoolFault::QueueFull { limit }.into()
-    }
-
-    pub(crate) fn share_used_up(limit: usize) -> Error {
-        SpoolFault::ShareUsedUp { limit }.into()
-    }
-
-    pub(crate) fn spelling_refused(why: &'static str) -> Error {
-        SpoolFault::SpellingRefused { why }.into()
-    }
-
-    pub(crate) fn monitors_full(limit: usize) -> Error {
-        SpoolFault::MonitorsFull { limit }.into()
-    }
-
-    pub(crate) fn writer_broken() -> Error {
-        SpoolFault::WriterBroken.into()
-    }
-
-    pub(crate) fn random(error: getrandom::Error) -> Error {
-        SpoolFault::Random(error).into()
-    }
-
-    pub(crate) fn sealing() -> Error {
-        SpoolFault::Sealing.into()
-    }
-
     /// Whether the file is missing.
     pub(crate) fn is_missing(&self) -> bool {
-        matches!(&*self.0, SpoolFault::Disk { source, .. } if is_missing(source))
+        self.disk_error().is_some_and(is_missing)
+    }
+
+    /// The error of the system, if a disk call failed.
+    fn disk_error(&self) -> Option<&io::Error> {
+        match &*self.0 {
+            SpoolFault::Disk { source, .. } => Some(source),
+            _ => None,
+        }
     }
 }
 
@@ -288,91 +249,31 @@ fn is_denied(error: &io::Error) -> bool {
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
 }
 
-impl From<SpoolFault> for Error {
-    fn from(kind: SpoolFault) -> Error {
-        Error(Box::new(kind))
-    }
+fn is_read_only(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ReadOnlyFilesystem
 }
 
 #[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &*self.0 {
-            SpoolFault::Disk { doing, path, source } if is_full(source) => write!(
-                f,
-                "no room to {doing} {path:?}: free some space there; stored pages stay readable"
-            ),
-            SpoolFault::Disk { doing, path, source }
-                if source.kind() == io::ErrorKind::ReadOnlyFilesystem =>
-            {
-                write!(
-                    f,
-                    "cannot {doing} {path:?}: its file system is mounted read-only; mount it \
-                     writable, or copy the spool to a disk that is, and name that directory"
-                )
-            }
-            SpoolFault::Disk { doing, path, source } if is_denied(source) => write!(
-                f,
-                "not allowed to {doing} {path:?}: give this user the right to read and write there, \
-                 or name another directory"
-            ),
-            SpoolFault::Disk { doing, path, .. } => write!(f, "cannot {doing} {path:?}"),
-            SpoolFault::Locked { root, pid: Some(pid) } => write!(
-                f,
-                "the spool {root:?} is in use by process {pid}: stop it first, or name another spool"
-            ),
-            SpoolFault::Locked { root, pid: None } => write!(
-                f,
-                "the spool {root:?} is in use by another process: stop it first, or name another spool"
-            ),
-            SpoolFault::NotADirectory { path } => {
-                write!(f, "{path:?} is not a directory: name one for the spool, new or empty")
-            }
-            SpoolFault::NotASpool { root, found } => write!(
-                f,
-                "{root:?} is not a spool, it contains {found:?}: name a directory that is new or empty"
-            ),
-            SpoolFault::OtherVersion { root, found, known } => write!(
-                f,
-                "the spool {root:?} has the format {found:?}, and this program knows {known:?}: use the \
-                 program that wrote it, or name another directory"
-            ),
-            SpoolFault::TooLarge { what, limit, found } => {
-                write!(f, "{what} of {found} bytes is above the limit of {limit} bytes")
-            }
-            SpoolFault::Invalid { what, why, found } => write!(f, "{what} {why}: {found:?}"),
-            SpoolFault::QueueFull { limit } => {
-                write!(f, "the outgoing queue is full with {limit} requests: fetch or delete some")
-            }
-            SpoolFault::ShareUsedUp { limit } => write!(
-                f,
-                "your share of the outgoing queue, {limit} requests, is used up: delete some, or wait \
-                 until some are fetched"
-            ),
-            SpoolFault::SpellingRefused { why } => write!(
-                f,
-                "it is not queued, because other spellings of the URL are queued, and {why}: fetch \
-                 the queue first"
-            ),
-            SpoolFault::MonitorsFull { limit } => {
-                write!(f, "{limit} pages are monitored, which is the limit: stop monitoring some")
-            }
-            SpoolFault::Damaged(damage) => damage.fmt(f),
-            SpoolFault::WriterBroken => {
-                write!(f, "an earlier part of the entry could not be written")
-            }
-            SpoolFault::Random(_) => write!(f, "the system provided no random bytes"),
-            SpoolFault::Sealing => write!(f, "the secrets of the request could not be sealed"),
-        }
+fn disk_message(doing: &str, path: &Path, error: &io::Error) -> String {
+    if is_full(error) {
+        format!("no room to {doing} {path:?}: free some space there; stored pages stay readable")
+    } else if is_read_only(error) {
+        format!(
+            "cannot {doing} {path:?}: its file system is mounted read-only; mount it writable, or \
+             copy the spool to a disk that is, and name that directory"
+        )
+    } else if is_denied(error) {
+        format!(
+            "not allowed to {doing} {path:?}: give this user the right to read and write there, \
+             or name another directory"
+        )
+    } else {
+        format!("cannot {doing} {path:?}")
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &*self.0 {
-            SpoolFault::Disk { source, .. } => Some(source),
-            SpoolFault::Random(source) => Some(source),
-            _ => None,
-        }
+impl From<SpoolFault> for Error {
+    fn from(fault: SpoolFault) -> Error {
+        Error(Box::new(fault))
     }
 }

@@ -26,7 +26,7 @@ use wwwoffle_url::Key;
 use self::files::{RequestFile, read_request, sort_by_age};
 use self::index::QueueIndex;
 use crate::durability::{Durability, OUTGOING};
-use crate::error::{Error, Result};
+use crate::error::{Result, SpoolFault};
 use crate::fs::names::names;
 use crate::fs::parallel::lock;
 use crate::fs::parent;
@@ -131,9 +131,10 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::is_queue_full`], [`Error::is_share_used_up`], [`Error::is_spelling_refused`],
-    /// [`Error::is_too_large`] and [`Error::is_invalid`] for a request that cannot be added; or if
-    /// the disk fails or is full.
+    /// [`crate::Error::is_queue_full`], [`crate::Error::is_share_used_up`],
+    /// [`crate::Error::is_spelling_refused`], [`crate::Error::is_too_large`] and
+    /// [`crate::Error::is_invalid`] for a request that cannot be added; or if the disk fails or is
+    /// full.
     pub fn add(&self, request: &Outgoing) -> Result<AddOutcome> {
         self.put(request, Durability::Each)
     }
@@ -160,7 +161,7 @@ impl Queue {
             let owner = request.summary.place.owner();
             let largest = share::largest_queue(owner, request.summary.kind);
             if self.len() >= largest {
-                return Err(Error::queue_full(largest));
+                return Err(SpoolFault::QueueFull { limit: largest }.into());
             }
             self.check_share(owner)?;
             let is_time = if durability == Durability::Batch {
@@ -184,7 +185,7 @@ impl Queue {
         if lock(&self.index).shares.of(owner) < share {
             Ok(())
         } else {
-            Err(Error::share_used_up(share))
+            Err(SpoolFault::ShareUsedUp { limit: share }.into())
         }
     }
 
@@ -201,7 +202,7 @@ impl Queue {
     /// Combines a known request with `new`. The caller holds `changing`.
     fn combine_requests(&self, known: &OutgoingSummary, new: &Outgoing) -> Result<AddOutcome> {
         if let Some(why) = spellings::refusal(&new.summary, known) {
-            return Err(Error::spelling_refused(why));
+            return Err(SpoolFault::SpellingRefused { why }.into());
         }
         let priority = order::raised_priority(known.priority, new.summary.priority);
         if !membership::requests_more(&new.summary, known) && priority == known.priority {
@@ -270,8 +271,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// If the disk fails. [`Error::is_damaged`]: its file was invalid, has been set aside, and the
-    /// request is gone.
+    /// If the disk fails. [`crate::Error::is_damaged`]: its file was invalid, has been set aside,
+    /// and the request is gone.
     pub fn get(&self, key: &Key) -> Result<Option<Outgoing>> {
         // The file of a finished request may still exist.
         if !lock(&self.index).requests.contains_key(key) {
@@ -297,8 +298,8 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// [`Error::is_too_large`] and [`Error::is_invalid`] for a request that cannot be stored; or if
-    /// the disk fails or is full.
+    /// [`crate::Error::is_too_large`] and [`crate::Error::is_invalid`] for a request that cannot be
+    /// stored; or if the disk fails or is full.
     pub fn update(&self, request: &Outgoing) -> Result<bool> {
         let key = request.summary.place.key();
         let _changing = lock(&self.tree.outbox.changing);

@@ -7,7 +7,7 @@ use wwwoffle_spool::{Key, Timestamp};
 
 use super::Sort;
 use crate::column::variant_name;
-use crate::error::{Error, Result};
+use crate::error::{Error, IndexFault, Result};
 use crate::item::Item;
 use crate::name::{HostName, split};
 
@@ -87,8 +87,8 @@ impl Cursor {
     /// [`Error::is_invalid`] for a cursor of another list.
     pub fn as_moment(&self) -> Result<(Timestamp, Key)> {
         let at = self.of_letter('m')?;
-        let key = at.group.parse().map_err(|_| Error::bad_cursor())?;
-        Ok((Timestamp::from_microsecond(at.value).map_err(|_| Error::bad_cursor())?, key))
+        let key = at.group.parse().map_err(|_| IndexFault::BadCursor)?;
+        Ok((Timestamp::from_microsecond(at.value).map_err(|_| IndexFault::BadCursor)?, key))
     }
 
     /// The position after `place` items of a list in its state at `time`.
@@ -108,7 +108,7 @@ impl Cursor {
         if at.value == time.as_microsecond() {
             Ok(at.id.cast_unsigned())
         } else {
-            Err(Error::bad_cursor())
+            Err(IndexFault::BadCursor.into())
         }
     }
 
@@ -118,7 +118,7 @@ impl Cursor {
     }
 
     pub(crate) fn of_letter(&self, letter: char) -> Result<&Position> {
-        if self.sort == letter { Ok(&self.at) } else { Err(Error::bad_cursor()) }
+        if self.sort == letter { Ok(&self.at) } else { Err(IndexFault::BadCursor.into()) }
     }
 }
 
@@ -168,26 +168,26 @@ impl FromStr for Cursor {
 
     fn from_str(text: &str) -> Result<Cursor> {
         if text.len() > MAX_CURSOR {
-            return Err(Error::bad_cursor());
+            return Err(IndexFault::BadCursor.into());
         }
         let mut fields = text.split('.');
-        let mut field = || fields.next().ok_or_else(Error::bad_cursor);
+        let mut field = || fields.next().ok_or(IndexFault::BadCursor);
         let mut sort = field()?.chars();
         let (Some(sort), None) = (sort.next(), sort.next()) else {
-            return Err(Error::bad_cursor());
+            return Err(IndexFault::BadCursor.into());
         };
-        let number = |text: &str| {
-            let number = u64::from_str_radix(text, 16).map_err(|_| Error::bad_cursor())?;
-            Ok::<_, Error>(number.cast_signed())
+        let number = |text: &str| match u64::from_str_radix(text, 16) {
+            Ok(number) => Ok(number.cast_signed()),
+            Err(_) => Err(IndexFault::BadCursor),
         };
         let (value, facts, id) = (number(field()?)?, number(field()?)?, number(field()?)?);
         let text = |text: &str| {
-            let bytes = hex::decode(text).map_err(|_| Error::bad_cursor())?;
-            String::from_utf8(bytes).map_err(|_| Error::bad_cursor())
+            let bytes = hex::decode(text).map_err(|_| IndexFault::BadCursor)?;
+            String::from_utf8(bytes).map_err(|_| IndexFault::BadCursor)
         };
         let (group, scheme, text) = (text(field()?)?, text(field()?)?, text(field()?)?);
         if fields.next().is_some() {
-            return Err(Error::bad_cursor());
+            return Err(IndexFault::BadCursor.into());
         }
         Ok(Cursor { sort, at: Position { group, scheme, text, value, facts, id } })
     }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::durability::{DAMAGED, OUTGOING, RUNS, Root, TMP};
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result, SpoolFault, is_missing};
 use crate::fs::{Disk, Lock, OpenedFile, is_read_only, parent, read_exactly};
 
 /// The content of the file `version`: the format and its number.
@@ -27,7 +27,10 @@ pub(crate) fn lock_root(disk: &dyn Disk, root: &Path) -> Result<Lock> {
     make_root(disk, root)?;
     let path = root.join(LOCK_FILE);
     let lock = disk.lock(&path).map_err(|error| Error::disk("write", &path, error))?;
-    lock.ok_or_else(|| Error::locked(root, lock_holder(disk, &path)))
+    lock.ok_or_else(|| {
+        let (root, pid) = (root.to_owned(), lock_holder(disk, &path));
+        SpoolFault::Locked { root, pid }.into()
+    })
 }
 
 /// Creates the root if needed, and takes its lock. `None` if the root is a spool on a read-only
@@ -50,7 +53,7 @@ pub(crate) fn prepare(root: &Root) -> Result<()> {
         return Ok(());
     }
     if let Some(found) = foreign_name(disk, path)? {
-        return Err(Error::not_a_spool(path, found));
+        return Err(SpoolFault::NotASpool { root: path.to_owned(), found }.into());
     }
     for directory in [TMP, DAMAGED, OUTGOING, RUNS] {
         root.make_dir(&root.join(directory))?;
@@ -67,7 +70,10 @@ pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
     match text.trim() {
         "" => Ok(false),
         VERSION => Ok(true),
-        other => Err(Error::other_version(root, other.to_owned(), VERSION)),
+        other => {
+            let (root, found) = (root.to_owned(), other.to_owned());
+            Err(SpoolFault::OtherVersion { root, found, known: VERSION }.into())
+        }
     }
 }
 
@@ -75,9 +81,12 @@ pub(crate) fn check_version(disk: &dyn Disk, root: &Path) -> Result<bool> {
 pub(crate) fn check_root(disk: &dyn Disk, root: &Path) -> Result<()> {
     match disk.read_dir(root) {
         Ok(_) if check_version(disk, root)? => Ok(()),
-        Ok(_) => Err(Error::not_a_spool(root, "no file \"version\"".to_owned())),
+        Ok(_) => {
+            let found = "no file \"version\"".to_owned();
+            Err(SpoolFault::NotASpool { root: root.to_owned(), found }.into())
+        }
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            Err(Error::not_a_directory(root))
+            Err(SpoolFault::NotADirectory { path: root.to_owned() }.into())
         }
         Err(error) => Err(Error::disk("open", root, error)),
     }
@@ -100,12 +109,12 @@ fn make_root(disk: &dyn Disk, root: &Path) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match disk.read_dir(root) {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                Err(Error::not_a_directory(root))
+                Err(SpoolFault::NotADirectory { path: root.to_owned() }.into())
             }
             Err(error) => Err(Error::disk("read", root, error)),
         },
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            Err(Error::not_a_directory(parent(root)))
+            Err(SpoolFault::NotADirectory { path: parent(root).to_owned() }.into())
         }
         Err(error) => Err(Error::disk("make the directory", root, error)),
     }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, SpoolFault};
 
 /// The first line of every record.
 pub(crate) const VERSION_LINE: &str = "WARC/1.1\r\n";
@@ -243,7 +243,7 @@ pub(crate) fn unescape(line: &str) -> String {
 /// Makes two new record ids (RFC 9562, version 4).
 pub(crate) fn record_ids() -> Result<[String; 2]> {
     let mut random = [0; 32];
-    getrandom::fill(&mut random).map_err(Error::random)?;
+    getrandom::fill(&mut random).map_err(SpoolFault::Random)?;
     let (first, second) = random.split_at(16);
     Ok([urn(first), urn(second)])
 }

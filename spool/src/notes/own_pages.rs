@@ -1,6 +1,5 @@
 //! The user's templates and texts, in `html/`. The program reads them and never writes them.
 
-use std::fmt;
 use std::path::Path;
 
 use crate::durability::Root;
@@ -21,7 +20,8 @@ const LONGEST: u64 = 1 << 20;
 const ENDINGS: [&str; 3] = [".html", ".css", ".po"];
 
 /// A file in `html/` that was not read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{name:?} in {DIRECTORY}/ is not read: {why}")]
 pub struct UnreadPage {
     name: String,
     why: String,
@@ -35,14 +35,6 @@ pub struct UserPages {
     /// The files that could not be read.
     pub not_read: Vec<UnreadPage>,
 }
-
-impl fmt::Display for UnreadPage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} in {DIRECTORY}/ is not read: {}", self.name, self.why)
-    }
-}
-
-impl std::error::Error for UnreadPage {}
 
 /// Reads the files in `html/`. An unreadable file is listed in [`UserPages::not_read`].
 pub(crate) fn read_all(root: &Root) -> Result<UserPages> {

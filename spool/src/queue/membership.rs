@@ -26,7 +26,8 @@ pub struct RunMembership {
 }
 
 /// A text that is not a [`RunId`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a run is named by 16 hex digits")]
 pub struct ParseRunIdError;
 
 impl RunId {
@@ -54,14 +55,6 @@ impl FromStr for RunId {
         u64::from_str_radix(text, 16).map(RunId).map_err(|_| ParseRunIdError)
     }
 }
-
-impl fmt::Display for ParseRunIdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a run is named by 16 hex digits")
-    }
-}
-
-impl std::error::Error for ParseRunIdError {}
 
 impl RequestKind {
     /// The rank in the queue. The lowest rank is fetched first: pages that a person waits for,

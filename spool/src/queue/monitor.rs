@@ -14,7 +14,7 @@ use wwwoffle_url::Key;
 use crate::durability::{Durability, MONITOR};
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::warc::{Reason, parse_record, time_text, unescape};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpoolFault};
 use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::{Disk, parent};
@@ -186,7 +186,7 @@ impl Monitors {
         let is_known = {
             let index = lock(&self.index);
             if index.len() >= MAX_MONITORS && !index.contains_key(&key) {
-                return Err(Error::monitors_full(MAX_MONITORS));
+                return Err(SpoolFault::MonitorsFull { limit: MAX_MONITORS }.into());
             }
             index.contains_key(&key)
         };

@@ -30,7 +30,8 @@ pub enum Priority {
 }
 
 /// A text that is not a [`Priority`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a priority is first, usual or last")]
 pub struct ParsePriorityError;
 
 /// The position of a request in the queue. The request with the least position is fetched first.
@@ -81,14 +82,6 @@ impl FromStr for Priority {
         Priority::ALL.into_iter().find(|one| one.as_str() == text).ok_or(ParsePriorityError)
     }
 }
-
-impl fmt::Display for ParsePriorityError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a priority is first, usual or last")
-    }
-}
-
-impl std::error::Error for ParsePriorityError {}
 
 impl OutgoingSummary {
     /// The position in the queue.

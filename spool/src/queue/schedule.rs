@@ -68,7 +68,8 @@ enum DaysIn {
 }
 
 /// A text that is not a schedule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub struct ParseScheduleError(String);
 
 impl Schedule {
@@ -199,14 +200,6 @@ impl fmt::Debug for Schedule {
         write!(f, "Schedule({self})")
     }
 }
-
-impl fmt::Display for ParseScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for ParseScheduleError {}
 
 /// Whether a number is in a set.
 fn has(set: u64, number: u8) -> bool {

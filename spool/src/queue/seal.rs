@@ -12,7 +12,7 @@ use chacha20poly1305::{ChaCha20Poly1305, Nonce};
 use wwwoffle_url::Key;
 
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result};
+use crate::error::{Damage, Result, SpoolFault};
 use crate::fs::Disk;
 use crate::fs::whole::read_whole;
 
@@ -55,7 +55,7 @@ impl Vault {
 
     fn make(root: &Root) -> Result<Vault> {
         let mut key = [0; KEY_LEN];
-        getrandom::fill(&mut key).map_err(Error::random)?;
+        getrandom::fill(&mut key).map_err(SpoolFault::Random)?;
         match root.replace_private_file(&root.join(SECRET_FILE), &key) {
             // Nothing can be sealed on a read-only file system, so the key need not be stored.
             Err(error) if !error.is_read_only() => return Err(error),
@@ -67,9 +67,10 @@ impl Vault {
     /// Encrypts secrets. Returns nonce and ciphertext.
     pub(crate) fn seal(&self, request: &Key, secrets: &[u8]) -> Result<Vec<u8>> {
         let mut nonce = [0; NONCE_LEN];
-        getrandom::fill(&mut nonce).map_err(Error::random)?;
+        getrandom::fill(&mut nonce).map_err(SpoolFault::Random)?;
         let payload = Payload { msg: secrets, aad: request.as_bytes() };
-        let sealed = self.0.encrypt(&Nonce::from(nonce), payload).map_err(|_| Error::sealing())?;
+        let sealed =
+            self.0.encrypt(&Nonce::from(nonce), payload).map_err(|_| SpoolFault::Sealing)?;
         Ok([nonce.as_slice(), sealed.as_slice()].concat())
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::entry::place::Place;
 use crate::entry::{Entry, Lookup};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpoolFault};
 use crate::fs::parallel::lock;
 use crate::tree::writer::{BodyExtent, Writer};
 use crate::tree::{ReplaceCondition, versions};
@@ -81,7 +81,7 @@ pub(crate) fn move_to(
                 .into_iter()
                 .next()
                 .or_else(|| tree.pending.shortage())
-                .unwrap_or_else(Error::writer_broken));
+                .unwrap_or_else(|| SpoolFault::WriterBroken.into()));
         }
         copy_versions(session, entry.place(), &to)?;
         // Does nothing if the entry was replaced in the meantime.

@@ -72,16 +72,9 @@ pub struct RemovalSummary {
 }
 
 /// A text that is not the name of a removal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected the name of a removal, as 1700000000000000-… with 32 hex digits")]
 pub struct ParseRemovalError;
-
-impl fmt::Display for ParseRemovalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("expected the name of a removal, as 1700000000000000-… with 32 hex digits")
-    }
-}
-
-impl std::error::Error for ParseRemovalError {}
 
 impl Removal {
     pub(crate) fn new(at: Timestamp, who: &str) -> Removal {

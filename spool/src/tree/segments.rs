@@ -36,7 +36,7 @@ use crate::entry::Entry;
 use crate::entry::part::SegmentedBody;
 use crate::entry::place::Place;
 use crate::entry::verified::{VerifiedReader, span};
-use crate::error::{Error, Result};
+use crate::error::{Result, SpoolFault};
 use crate::fs::size::{narrow, wide};
 use crate::tree::salvage;
 use crate::tree::session::Session;
@@ -271,7 +271,7 @@ fn copy(
         let most = narrow(range.end - offset).unwrap_or(usize::MAX).min(PIECE);
         let read = from.read_at(offset, piece.get_mut(..most).unwrap_or_default())?;
         if read == 0 {
-            return Err(Error::writer_broken());
+            return Err(SpoolFault::WriterBroken.into());
         }
         to(piece.get(..read).unwrap_or_default())?;
         offset += wide(read);

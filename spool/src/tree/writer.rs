@@ -17,7 +17,7 @@ use crate::entry::layout::{MAX_CONNECTION, StartWriter, WritePurpose};
 use crate::entry::part::SegmentPosition;
 use crate::entry::place::Place;
 use crate::entry::{Entry, layout, warc};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpoolFault};
 use crate::fs::DiskFile;
 use crate::fs::size::wide;
 use crate::tree::Tree;
@@ -315,7 +315,7 @@ impl Writer {
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
         if self.state == WriteState::Broken {
-            return Err(Error::writer_broken());
+            return Err(SpoolFault::WriterBroken.into());
         }
         if self.output.buffer.len() + bytes.len() <= BUFFER && !self.output.read_along {
             self.output.buffer.extend_from_slice(bytes);
@@ -354,7 +354,7 @@ impl Writer {
 
     fn write_at(&mut self, bytes: &[u8], offset: u64) -> Result<()> {
         if self.state == WriteState::Broken {
-            return Err(Error::writer_broken());
+            return Err(SpoolFault::WriterBroken.into());
         }
         self.output.file.write_all_at(bytes, offset).map_err(|error| {
             self.state = WriteState::Broken;

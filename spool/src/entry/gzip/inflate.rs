@@ -1,6 +1,5 @@
 //! Decompression of single stretches and of whole gzip members.
 
-use std::fmt;
 use std::io;
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -20,16 +19,9 @@ pub(super) const PLAIN_HEAD: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 pub(crate) const BROKEN: Reason = "its compressed form is damaged";
 
 /// The reason why a file could not be expanded, inside an [`io::Error`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct DamagedGzip(Reason);
-
-impl fmt::Display for DamagedGzip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::error::Error for DamagedGzip {}
 
 /// Builds the read error for a damaged compressed file, which [`reason_of`] tells apart from a
 /// failure of the disk.

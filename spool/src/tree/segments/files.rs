@@ -17,7 +17,7 @@ use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, read_part};
 use crate::entry::verified::span;
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result};
+use crate::error::{Damage, Error, Result, SpoolFault};
 use crate::fs::names::names_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
@@ -103,7 +103,7 @@ pub(crate) fn admit(
     }
     let EntryContent::Whole(new) = read_file(&*tree.root.disk, &finished.path, &finished.place)?
     else {
-        return Err(Error::writer_broken());
+        return Err(SpoolFault::WriterBroken.into());
     };
     let to = path_of(&tree.root.path, &new);
     {
