@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
-use crate::fs::{OpenedFile, parallel};
+use crate::fs::{OpenedFile, parallel, parent};
 
 /// The largest number of directories remembered as synced. If there are more, all are forgotten.
 const MAX_SYNCED: usize = 8_192;
@@ -77,6 +77,11 @@ impl Root {
         let all = directories.iter().flat_map(|path| path.ancestors());
         known.extend(all.filter(|path| path.starts_with(&self.path)).map(Path::to_owned));
         Ok(())
+    }
+
+    /// Waits until the changed name `path` is durable, if the spool syncs files.
+    pub(crate) fn sync_name(&self, path: &Path) -> Result<()> {
+        if self.is_synced() { self.sync_names(&[parent(path)]) } else { Ok(()) }
     }
 
     pub(crate) fn sync_dir(&self, directory: &Path) -> Result<()> {

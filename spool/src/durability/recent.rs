@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use jiff::Timestamp;
 
-use crate::durability::{Durability, Root};
+use crate::durability::Root;
 use crate::entry::place;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
@@ -91,10 +91,9 @@ impl Root {
     fn begin_recent(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let (aside, file) = self.create_tmp()?;
         let fail = |error| Error::disk("write", path, error);
-        let is_synced = self.durability != Durability::None;
         let written = (|| {
             file.write_all_at(bytes, 0).map_err(fail)?;
-            if is_synced {
+            if self.is_synced() {
                 file.sync().map_err(fail)?;
             }
             self.disk.rename(&aside, path).map_err(fail)
@@ -107,7 +106,7 @@ impl Root {
             let mut now = lock(&self.recent.now);
             (now.file, now.written) = (Some(file), wide(bytes.len()));
         }
-        if is_synced { self.sync_dir(&self.path) } else { Ok(()) }
+        if self.is_synced() { self.sync_dir(&self.path) } else { Ok(()) }
     }
 
     /// Returns the file renamed last among the unchecked files of the previous run. `None` if all

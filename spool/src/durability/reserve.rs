@@ -19,11 +19,11 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::durability::{Durability, Root};
+use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::fs::{DiskFile, OpenedFile, parent, read_exactly};
+use crate::fs::{DiskFile, OpenedFile, read_exactly};
 
 /// The directory in the root.
 pub(crate) const RESERVE: &str = "reserve";
@@ -55,9 +55,8 @@ impl Root {
         self.fill_reserve(&mut reserve)
     }
 
-    /// Writes a small file to `tmp/`, syncs it unless the durability is [`Durability::None`], and
-    /// renames it to `to`. On a full disk, a slot that is not reserved for the state file may be
-    /// used.
+    /// Writes a small file to `tmp/`, syncs it if the spool syncs files, and renames it to `to`. On
+    /// a full disk, a slot that is not reserved for the state file may be used.
     pub(crate) fn replace_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
         self.replace_with(to, bytes, FOR_STATE..SLOTS)
     }
@@ -69,21 +68,21 @@ impl Root {
 
     /// Writes a file that only its owner in the file system may read. No slot is used.
     pub(crate) fn replace_private_file(&self, to: &Path, bytes: &[u8]) -> Result<()> {
-        self.put_file(to, bytes, self.create_private_tmp()?)
+        self.put_file(to, self.create_private_tmp()?, |file| file.write_all_at(bytes, 0))
     }
 
-    /// Writes `bytes` to the new `file` at `path` and renames it to `to`, without using the
+    /// Writes the new `file` at `path` with `write` and renames it to `to`, without using the
     /// reserve.
     pub(crate) fn put_file(
         &self,
         to: &Path,
-        bytes: &[u8],
         (path, file): (PathBuf, Arc<dyn DiskFile>),
+        write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
     ) -> Result<()> {
         let written = (|| {
             let fail = |error| Error::disk("write", to, error);
-            file.write_all_at(bytes, 0).map_err(fail)?;
-            if self.durability != Durability::None {
+            write(&*file).map_err(fail)?;
+            if self.is_synced() {
                 file.sync().map_err(fail)?;
             }
             self.rename_into_place(&path, to)
@@ -92,18 +91,11 @@ impl Root {
             let _ = self.disk.remove_file(&path);
             return written;
         }
-        self.sync_replaced(to)
-    }
-
-    fn sync_replaced(&self, to: &Path) -> Result<()> {
-        if self.durability == Durability::None {
-            return Ok(());
-        }
-        self.sync_names(&[parent(to)])
+        self.sync_name(to)
     }
 
     fn replace_with(&self, to: &Path, bytes: &[u8], slots: Range<u8>) -> Result<()> {
-        let put = || self.put_file(to, bytes, self.create_tmp()?);
+        let put = || self.put_file(to, self.create_tmp()?, |file| file.write_all_at(bytes, 0));
         let is_full = |done: &Result<()>| done.as_ref().is_err_and(Error::is_full);
         let mut done = put();
         if !is_full(&done) {
@@ -145,7 +137,7 @@ impl Root {
         };
         let file = opened.filter(|file| is_slot(&**file, number));
         if file.is_some_and(|file| self.convert_slot(&slot, &*file, to, bytes).is_ok()) {
-            return Some(self.sync_replaced(to));
+            return Some(self.sync_name(to));
         }
         // Removing the slot at least frees its blocks.
         let _removed_or_not = self.disk.remove_file(&slot);
@@ -165,7 +157,7 @@ impl Root {
         }
         file.write_all_at(bytes, 0)?;
         file.set_len(wide(bytes.len()))?;
-        if self.durability != Durability::None {
+        if self.is_synced() {
             file.sync()?;
         }
         self.disk.rename(slot, to)

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::durability::{Durability, Root, TMP};
+use crate::durability::{Root, TMP};
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
@@ -117,7 +117,7 @@ impl Root {
             self.tmp.left.store(true, Ordering::Release);
         }
         drop(litter);
-        if self.durability == Durability::None || !self.tmp.left.swap(false, Ordering::AcqRel) {
+        if !self.is_synced() || !self.tmp.left.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
         let synced = self.sync_dir(&self.join(TMP));

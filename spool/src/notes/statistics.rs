@@ -246,7 +246,8 @@ pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
 pub(crate) fn write(root: &Root, statistics: &Statistics) -> Result<()> {
     let text = statistics.to_text();
     Error::check_length("the statistics", text.len(), MAX_STATISTICS)?;
-    root.put_file(&root.join(FILE), text.as_bytes(), root.create_tmp()?)
+    let to = root.join(FILE);
+    root.put_file(&to, root.create_tmp()?, |file| file.write_all_at(text.as_bytes(), 0))
 }
 
 #[cfg(test)]

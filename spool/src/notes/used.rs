@@ -15,11 +15,10 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
-use crate::durability::Durability;
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
+use crate::fs::OpenedFile;
 use crate::fs::size::wide;
-use crate::fs::{OpenedFile, parent};
 
 pub(crate) const FILE: &str = "used";
 const FIRST_LINE: &str = "wwwoffle-used 1\n";
@@ -114,11 +113,8 @@ fn parse(line: &[u8]) -> Option<(u64, i64)> {
 
 /// Replaces the file.
 pub(crate) fn write(root: &Root, uses: &mut dyn Iterator<Item = (Key, Timestamp)>) -> Result<()> {
-    let to = root.join(FILE);
-    let fail = |error| Error::disk("write", &to, error);
-    let (path, file) = root.create_tmp()?;
-    let written = (|| {
-        file.write_all_at(FIRST_LINE.as_bytes(), 0).map_err(fail)?;
+    root.put_file(&root.join(FILE), root.create_tmp()?, |file| {
+        file.write_all_at(FIRST_LINE.as_bytes(), 0)?;
         let (mut at, mut lines) = (wide(FIRST_LINE.len()), String::new());
         let mut uses = uses.take(MAX_USED).peekable();
         while uses.peek().is_some() {
@@ -129,22 +125,11 @@ pub(crate) fn write(root: &Root, uses: &mut dyn Iterator<Item = (Key, Timestamp)
                 // Writing to a string does not fail.
                 let _written = writeln!(lines, "{:016x} {second:010}", name(&key));
             }
-            file.write_all_at(lines.as_bytes(), at).map_err(fail)?;
+            file.write_all_at(lines.as_bytes(), at)?;
             at += wide(lines.len());
         }
-        if root.durability != Durability::None {
-            file.sync().map_err(fail)?;
-        }
-        root.rename_into_place(&path, &to)
-    })();
-    if written.is_err() {
-        let _ = root.disk.remove_file(&path);
-        return written;
-    }
-    if root.durability == Durability::None {
-        return Ok(());
-    }
-    root.sync_names(&[parent(&to)])
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use wwwoffle_url::Key;
 
-use crate::durability::{Durability, MONITOR};
+use crate::durability::MONITOR;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::warc::{Reason, parse_record, time_text, unescape};
 use crate::error::{Error, Result, SpoolFault};
@@ -79,7 +79,7 @@ pub enum SetOutcome {
 /// The monitored pages of a spool.
 ///
 /// When [`Monitors::set`] has returned, the page is durable and no crash loses it, unless the
-/// spool was opened with [`Durability::None`].
+/// spool was opened with [`crate::Durability::None`].
 #[derive(Debug)]
 pub struct Monitors {
     tree: Arc<Tree>,
@@ -265,7 +265,7 @@ impl Monitors {
         let removed = self.tree.root.remove_file(&path)?;
         lock(&self.index).remove(key);
         self.publish_versions();
-        if removed && self.tree.root.durability != Durability::None {
+        if removed && self.tree.root.is_synced() {
             self.tree.root.sync_dir(parent(&path))?;
         }
         Ok(removed)

@@ -131,7 +131,7 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
         let is_version = tree.recover_version(&finished, &old)?;
         return Ok(if is_version { LeftFile::Version } else { LeftFile::Outdated });
     }
-    finished.file.sync().map_err(|error| Error::disk("write", &finished.path, error))?;
+    finished.sync()?;
     let to = tree.put_in_place(&finished)?;
     Ok(LeftFile::Admitted(Box::new((to, Some(finished)))))
 }

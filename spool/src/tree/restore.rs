@@ -139,9 +139,7 @@ impl Tree {
     fn is_on_medium(&self, place: &Place, digest: [u8; 32]) -> Result<bool> {
         self.write_batch();
         let Some((path, now)) = self.newest_in_tree(place)? else { return Ok(false) };
-        if self.root.durability != Durability::None {
-            self.root.sync_names(&[parent(&path)])?;
-        }
+        self.root.sync_name(&path)?;
         Ok(*now.digest() == digest)
     }
 
@@ -176,9 +174,6 @@ impl Tree {
             self.root.link_into_place(&overlay_path(path), &overlay_path(&to))?;
         }
         self.root.link_into_place(path, &to)?;
-        if self.root.durability == Durability::None {
-            return Ok(());
-        }
-        self.root.sync_names(&[parent(&to)])
+        self.root.sync_name(&to)
     }
 }

@@ -24,7 +24,6 @@ use std::sync::atomic::Ordering;
 use crc32fast::Hasher;
 use jiff::Timestamp;
 
-use crate::durability::Durability;
 use crate::entry::blocks::joined;
 use crate::entry::layout::{
     ASKED, MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_URL, PLACE_FIELDS, place_fields,
@@ -131,7 +130,6 @@ impl Checkpoints {
     }
 
     fn append(&mut self, root: &Root, line: &[u8]) -> std::io::Result<()> {
-        let is_synced = root.durability != Durability::None;
         let is_new = self.file.is_none();
         let file = match self.file.take() {
             Some(file) => file,
@@ -145,7 +143,7 @@ impl Checkpoints {
         }
         file.write_all_at(line, self.written)?;
         self.written += wide(line.len());
-        if is_synced {
+        if root.is_synced() {
             file.sync()?;
             if is_new {
                 // This makes the names of both files durable.
@@ -363,9 +361,7 @@ pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     tree.root.leaves_tmp();
     tree.root.rename_into_place(data, &to)?;
     // After a crash here, the next opening completes the move with [`move_checkpoints`].
-    if tree.root.durability != Durability::None {
-        tree.root.sync_names(&[parent(&to)])?;
-    }
+    tree.root.sync_name(&to)?;
     move_checkpoints(tree, &check)?;
     Ok(true)
 }
@@ -382,9 +378,7 @@ pub(crate) fn move_checkpoints(tree: &Tree, check: &Path) -> Result<()> {
         if tree.root.is_file(&data)? {
             let to = read.path(&tree.root.path, CHECKPOINT);
             tree.root.rename_into_place(check, &to)?;
-            if tree.root.durability != Durability::None {
-                tree.root.sync_names(&[parent(&to)])?;
-            }
+            tree.root.sync_name(&to)?;
             return Ok(());
         }
     }

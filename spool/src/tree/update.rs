@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::durability::Durability;
 use crate::entry::head::{check_head, status_of};
 use crate::entry::layout::{EntryState, FinalFields, StartWriter, WritePurpose};
 use crate::entry::overlay::overlay_path;
 use crate::entry::{Body, Entry, holder, overlay};
 use crate::error::{Error, Result};
+use crate::fs::DiskFile;
 use crate::fs::parallel::lock;
 use crate::fs::size::wide;
-use crate::fs::{DiskFile, parent};
 use crate::tree::{FinishedFile, ReplaceCondition, Tree, UPDATES};
 
 /// An update of an entry; see [`crate::Spool::update`].
@@ -128,7 +127,7 @@ impl Tree {
         let _told = self.changing(entry.place());
         let fail = |error| Error::disk("write", aside, error);
         file.write_all_at(bytes, 0).map_err(fail)?;
-        if self.root.durability != Durability::None {
+        if self.root.is_synced() {
             file.sync().map_err(fail)?;
         }
         if self.pending.path(entry.place()).is_some() {
@@ -149,9 +148,7 @@ impl Tree {
             self.root.leaves_tmp();
             path
         };
-        if self.root.durability != Durability::None {
-            self.root.sync_names(&[parent(&path)])?;
-        }
+        self.root.sync_name(&path)?;
         Ok(true)
     }
 }

@@ -253,7 +253,7 @@ impl Tree {
         if !self.root.is_file(&overlay)? {
             return Ok(());
         }
-        if self.root.durability != Durability::None {
+        if self.root.is_synced() {
             self.root.sync_dir(parent(path))?;
         }
         self.root.remove_file(&overlay).map(|_| ())

@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::durability::Durability;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::{Summary, read_summary};
@@ -138,13 +137,11 @@ impl Tree {
     }
 
     pub(crate) fn put_in_place_now(&self, finished: &FinishedFile) -> Result<()> {
-        if self.root.durability == Durability::None {
-            return self.put_in_place(finished).map(|_| ());
+        if self.root.is_synced() {
+            finished.sync()?;
         }
-        let synced = finished.file.sync();
-        synced.map_err(|error| Error::disk("write", &finished.path, error))?;
         let path = self.put_in_place(finished)?;
-        self.root.sync_names(&[parent(&path)])
+        self.root.sync_name(&path)
     }
 
     /// Makes a file that a crash has left in `tmp/` a version of the newer entry. Returns false if
@@ -207,7 +204,7 @@ impl Tree {
     /// Renames a finished file to its version name. The caller holds `commit`, also during syncs.
     pub(crate) fn make_version(&self, old: &FinishedFile) -> Result<()> {
         let to = self.root.join(version_path(&old.place, old.stored));
-        if self.root.durability != Durability::None {
+        if self.root.is_synced() {
             old.file.sync().map_err(|error| Error::disk("write", &to, error))?;
         }
         let renamed = self.root.rename_into_place(&old.path, &to);
@@ -215,10 +212,7 @@ impl Tree {
         renamed?;
         // The old name still exists if both names referred to the same file.
         let _ = self.root.disk.remove_file(&old.path);
-        if self.root.durability == Durability::None {
-            return Ok(());
-        }
-        self.root.sync_names(&[parent(&to)])
+        self.root.sync_name(&to)
     }
 
     /// Removes the oldest surplus versions of a place. Failures are ignored, because a surplus

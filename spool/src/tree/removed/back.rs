@@ -7,14 +7,12 @@
 use std::path::{Path, PathBuf};
 
 use super::{Removal, RemovedKind, named};
-use crate::durability::Durability;
 use crate::entry::overlay::{entry_path, overlay_path};
 use crate::entry::place::Place;
 use crate::entry::read::EntryContent;
 use crate::entry::{Entry, overlay, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::fs::parent;
 use crate::tree::variants::MAX_VARIANTS;
 use crate::tree::versions::version_path;
 use crate::tree::{Tree, variants};
@@ -116,9 +114,7 @@ impl Tree {
             }
             BackTarget::There => done.there += u64::from(named(path) == Some(RemovedKind::Entry)),
             BackTarget::Path(to) => {
-                if self.root.durability != Durability::None {
-                    self.root.sync_names(&[parent(&to)])?;
-                }
+                self.root.sync_name(&to)?;
                 if named(path) == Some(RemovedKind::Entry) {
                     let is_entry = to != self.root.join(version_path(place, entry.stored()));
                     done.entries += u64::from(is_entry);
@@ -137,10 +133,8 @@ impl Tree {
         let (aside, beside) = (overlay_path(path), overlay_path(to));
         if self.root.is_file(&aside)? {
             self.root.link_into_place(&aside, &beside)?;
-            if self.root.durability != Durability::None {
-                // The entry must never exist without its update file.
-                self.root.sync_names(&[parent(to)])?;
-            }
+            // The entry must never exist without its update file.
+            self.root.sync_name(to)?;
         }
         // If the file system allows only one name, the entry is moved last, so that it is never
         // found without its update file.
@@ -172,9 +166,7 @@ impl Tree {
                 return self.free_name(place);
             };
             if is_same(&there, entry) {
-                if self.root.durability != Durability::None {
-                    self.root.sync_names(&[parent(&at)])?;
-                }
+                self.root.sync_name(&at)?;
                 return Ok(BackTarget::There);
             }
             if let Some(to) = self.replace_older(path, entry, &there)? {
@@ -204,9 +196,7 @@ impl Tree {
             // without its update file. So for a moment the place has no entry, but the removed one
             // can still be brought back.
             self.root.remove_file(&to)?;
-            if self.root.durability != Durability::None {
-                self.root.sync_names(&[parent(&to)])?;
-            }
+            self.root.sync_name(&to)?;
         }
         Ok(Some(to))
     }

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use super::{Removal, RemovedKind, named};
-use crate::durability::Durability;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::{Place, VARIANTS};
 use crate::error::Result;
@@ -67,7 +66,7 @@ impl Tree {
     }
 
     fn sync_resting(&self, base: &Path, files: &[PathBuf]) -> Result<()> {
-        if files.is_empty() || self.root.durability == Durability::None {
+        if files.is_empty() || !self.root.is_synced() {
             return Ok(());
         }
         let directories: Vec<PathBuf> = files.iter().map(|file| base.join(parent(file))).collect();

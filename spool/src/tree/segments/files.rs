@@ -17,7 +17,7 @@ use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, read_part};
 use crate::entry::verified::span;
 use crate::entry::warc::Reason;
-use crate::error::{Damage, Error, Result, SpoolFault};
+use crate::error::{Damage, Result, SpoolFault};
 use crate::fs::names::names_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, salvage};
@@ -96,10 +96,8 @@ pub(crate) fn admit(
     finished: &FinishedFile,
     instead: &[Timestamp],
 ) -> Result<Option<PathBuf>> {
-    let is_durable = tree.root.durability != Durability::None;
-    if is_durable {
-        let synced = finished.file.sync();
-        synced.map_err(|error| Error::disk("write", &finished.path, error))?;
+    if tree.root.is_synced() {
+        finished.sync()?;
     }
     let EntryContent::Whole(new) = read_file(&*tree.root.disk, &finished.path, &finished.place)?
     else {
@@ -127,9 +125,7 @@ pub(crate) fn admit(
             }
         }
     }
-    if is_durable {
-        tree.root.sync_names(&[parent(&to)])?;
-    }
+    tree.root.sync_name(&to)?;
     Ok(Some(to))
 }
 
