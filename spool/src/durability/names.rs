@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
+use crate::fs::whole::open_if_any;
 use crate::fs::{OpenedFile, parallel, parent};
 
 /// The largest number of directories remembered as synced. If there are more, all are forgotten.
@@ -99,12 +100,7 @@ impl Root {
 
     /// Whether `path` is a plain file.
     pub(crate) fn is_file(&self, path: &Path) -> Result<bool> {
-        match self.disk.open(path) {
-            Ok(OpenedFile::File(..)) => Ok(true),
-            Ok(OpenedFile::NotAFile) => Ok(false),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(Error::disk("open", path, error)),
-        }
+        Ok(matches!(open_if_any(&*self.disk, path)?, Some(OpenedFile::File(..))))
     }
 
     pub(crate) fn is_directory(&self, path: &Path) -> Result<bool> {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::durability::{DAMAGED, OUTGOING, RUNS, Root, TMP};
 use crate::error::{Error, Result, SpoolFault, is_missing};
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, Lock, OpenedFile, is_read_only, parent, read_exactly};
 
 /// The content of the file `version`: the format and its number.
@@ -141,14 +142,13 @@ fn lock_holder(disk: &dyn Disk, lock: &Path) -> Option<u32> {
 /// Reads the first [`MAX_LINE`] bytes of a file. `None` if it is missing. For a directory or a
 /// device, the text says that it is not a plain file.
 fn read_line(disk: &dyn Disk, path: &Path) -> Result<Option<String>> {
-    match disk.open(path) {
-        Ok(OpenedFile::File(file, _)) => {
+    match open_if_any(disk, path)? {
+        Some(OpenedFile::File(file, _)) => {
             let bytes = read_exactly(&*file, MAX_LINE, 0)
                 .map_err(|error| Error::disk("read", path, error))?;
             Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
         }
-        Ok(OpenedFile::NotAFile) => Ok(Some("not a plain file".to_owned())),
-        Err(error) if is_missing(&error) => Ok(None),
-        Err(error) => Err(Error::disk("open", path, error)),
+        Some(OpenedFile::NotAFile) => Ok(Some("not a plain file".to_owned())),
+        None => Ok(None),
     }
 }

@@ -12,13 +12,11 @@ use sha2::{Digest, Sha256};
 use super::Entry;
 use super::blocks::Blocks;
 use super::gzip;
+use super::verified::for_each_piece;
 use super::warc::Reason;
 use crate::error::{Damage, Error, Result};
 use crate::fs::DiskFile;
 use crate::fs::size::wide;
-
-/// The number of bytes of a body that are read at once for verification.
-const PIECE: usize = 256 << 10;
 
 /// Bytes shared by the fields of an entry and by its clones.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
@@ -192,13 +190,7 @@ pub(crate) fn is_whole(entry: &Entry) -> Result<bool> {
 }
 
 fn is_file_whole(file: &BodyFile) -> Result<bool> {
-    let (mut verifier, mut piece, mut offset) = (file.verifier(), vec![0; PIECE], 0);
-    loop {
-        let read = file.read_at(offset, &mut piece)?;
-        if read == 0 {
-            return Ok(verifier.finish());
-        }
-        verifier.update(piece.get(..read).unwrap_or_default());
-        offset += wide(read);
-    }
+    let mut verifier = file.verifier();
+    for_each_piece(file, |piece| verifier.update(piece))?;
+    Ok(verifier.finish())
 }

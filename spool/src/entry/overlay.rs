@@ -13,7 +13,8 @@ use crate::entry::layout::{EntryState, MAX_HEAD, MAX_URL};
 use crate::entry::place::{MAX_OWNER, MAX_VARIANT};
 use crate::entry::warc::{RESPONSE, Reason, Record, parse_record, time_text};
 use crate::entry::{Entry, layout, place, warc};
-use crate::error::{self, Error, Result};
+use crate::error::{Error, Result};
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, OpenedFile, read_exactly};
 
 /// The ending of update files, in place of the ending of the entry.
@@ -84,11 +85,10 @@ pub(crate) fn encode(entry: &Entry, head: &[u8], state: &EntryState) -> Result<V
 
 /// Reads the update file at `path` for `entry`.
 pub(crate) fn read(disk: &dyn Disk, path: &Path, entry: &Entry) -> Result<OverlayLookup> {
-    let file = match disk.open(path) {
-        Ok(OpenedFile::File(file, _)) => file,
-        Ok(OpenedFile::NotAFile) => return Ok(OverlayLookup::Bad),
-        Err(error) if error::is_missing(&error) => return Ok(OverlayLookup::Nothing),
-        Err(error) => return Err(Error::disk("open", path, error)),
+    let file = match open_if_any(disk, path)? {
+        Some(OpenedFile::File(file, _)) => file,
+        Some(OpenedFile::NotAFile) => return Ok(OverlayLookup::Bad),
+        None => return Ok(OverlayLookup::Nothing),
     };
     let bytes = read_exactly(&*file, MAX_OVERLAY, 0);
     let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;

@@ -1,11 +1,15 @@
 //! Reading any range of a body. Every byte is verified before it is returned.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::entry::blocks::{BLOCK, BlockSummer, Blocks, joined};
 use crate::entry::{Body, BodyBytes, BodyFile, Entry};
-use crate::error::Result;
+use crate::error::{Result, SpoolFault};
 use crate::fs::size::{narrow, wide};
+
+/// The number of bytes that [`VerifiedReader::copy_to`] passes on at once.
+const PIECE: usize = 256 << 10;
 
 /// A reader of a body at any offset, in any order. It holds at most 1 MiB of the body in memory.
 ///
@@ -67,6 +71,25 @@ impl VerifiedReader {
             }
             BodySource::Segments { all, current } => read_segments(all, current, offset, buffer),
         }
+    }
+
+    /// Passes a range of the body to `to`, in pieces. Fails before a damaged byte is passed.
+    pub(crate) fn copy_to(
+        &mut self,
+        range: Range<u64>,
+        mut to: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let (mut piece, mut offset) = (vec![0; PIECE], range.start);
+        while offset < range.end {
+            let most = narrow(range.end - offset).unwrap_or(usize::MAX).min(PIECE);
+            let read = self.read_at(offset, piece.get_mut(..most).unwrap_or_default())?;
+            if read == 0 {
+                return Err(SpoolFault::WriterBroken.into());
+            }
+            to(piece.get(..read).unwrap_or_default())?;
+            offset += wide(read);
+        }
+        Ok(())
     }
 
     /// The length of the body in bytes. For segments: the largest offset at which one of them ends.
@@ -166,7 +189,7 @@ impl BlockReader {
             index.and_then(|index| self.block.1.get(index)).copied()
         };
         self.piece.clear();
-        let piece = read_piece(&self.file, start)?;
+        let piece = read_piece(&self.file, start, BLOCK)?;
         if Some(crc32fast::hash(&piece)) != want {
             return Err(self.file.damaged(OTHER));
         }
@@ -180,7 +203,7 @@ fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>
     let end = block.saturating_add(blocks.len()).min(file.len());
     let (mut sums, mut all, mut start) = (Vec::new(), 0, block);
     while start < end {
-        let piece = read_piece(file, start)?;
+        let piece = read_piece(file, start, BLOCK)?;
         let (sum, len) = (crc32fast::hash(&piece), wide(piece.len()));
         all = if sums.is_empty() { sum } else { joined(all, sum, len) };
         sums.push(sum);
@@ -189,9 +212,20 @@ fn verify_block(file: &BodyFile, blocks: &Blocks, block: u64) -> Result<Vec<u32>
     if blocks.sum_at(block) == Some(all) { Ok(sums) } else { Err(file.damaged(OTHER)) }
 }
 
-/// Reads [`BLOCK`] bytes of a body from the offset `start` on, or fewer at the end of the body.
-pub(crate) fn read_piece(file: &BodyFile, start: u64) -> Result<Vec<u8>> {
-    let len = file.len().saturating_sub(start).min(BLOCK);
+/// Passes a body to `to` in pieces, unverified.
+pub(crate) fn for_each_piece(file: &BodyFile, mut to: impl FnMut(&[u8])) -> Result<()> {
+    let mut start = 0;
+    while start < file.len() {
+        let piece = read_piece(file, start, BLOCK)?;
+        to(&piece);
+        start += wide(piece.len());
+    }
+    Ok(())
+}
+
+/// Reads `most` bytes of a body from the offset `start` on, or fewer at the end of the body.
+pub(crate) fn read_piece(file: &BodyFile, start: u64, most: u64) -> Result<Vec<u8>> {
+    let len = file.len().saturating_sub(start).min(most);
     let mut piece = vec![0; narrow(len).unwrap_or(0)];
     let mut read = 0;
     while let Some(rest) = piece.get_mut(read..).filter(|rest| !rest.is_empty()) {
@@ -206,13 +240,11 @@ fn blocks(file: &BodyFile) -> Result<&Blocks> {
     if let Some(blocks) = file.blocks.get() {
         return Ok(blocks);
     }
-    let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
-    while start < file.len() {
-        let piece = read_piece(file, start)?;
-        verifier.update(&piece);
-        summing.update(&piece);
-        start += wide(piece.len());
-    }
+    let (mut verifier, mut summing) = (file.verifier(), BlockSummer::new());
+    for_each_piece(file, |piece| {
+        verifier.update(piece);
+        summing.update(piece);
+    })?;
     if !verifier.finish() {
         return Err(file.damaged("its body does not match its digest"));
     }

@@ -11,7 +11,7 @@ use crate::entry::blocks::BlockSummer;
 use crate::entry::overlay::OverlayLookup;
 use crate::entry::place::{EXTENSION, Place};
 use crate::entry::read::{EntryContent, ExpectedEntry};
-use crate::entry::verified::read_piece;
+use crate::entry::verified::for_each_piece;
 use crate::entry::warc::{Header, Reason, parse_record};
 use crate::entry::{Body, Entry, gzip, overlay, read};
 use crate::error::{Error, Result};
@@ -382,15 +382,14 @@ fn named(path: &Path) -> NameKind {
 /// Reads a body completely, and returns its fault.
 pub(super) fn content(entry: &Entry) -> Result<Option<Reason>> {
     let Body::File(file) = entry.body() else { return Ok(None) };
-    let (mut verifier, mut summing, mut start) = (file.verifier(), BlockSummer::new(), 0);
-    while start < file.len() {
-        let piece = match read_piece(file, start) {
-            Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),
-            done => done?,
-        };
-        verifier.update(&piece);
-        summing.update(&piece);
-        start += crate::fs::size::wide(piece.len());
+    let (mut verifier, mut summing) = (file.verifier(), BlockSummer::new());
+    let read = for_each_piece(file, |piece| {
+        verifier.update(piece);
+        summing.update(piece);
+    });
+    match read {
+        Err(error) if error.is_damaged() => return Ok(Some(gzip::BROKEN)),
+        done => done?,
     }
     if !verifier.finish() {
         return Ok(Some("its body does not match its digest"));

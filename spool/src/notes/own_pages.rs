@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::durability::Root;
 use crate::error::Result;
 use crate::fs::names::names_if_any;
-use crate::fs::{Disk, OpenedFile};
+use crate::fs::{Disk, OpenedFile, read_exactly};
 
 /// The directory of the files.
 pub(crate) const DIRECTORY: &str = "html";
@@ -72,14 +72,6 @@ fn read(disk: &dyn Disk, path: &Path) -> std::io::Result<std::result::Result<Str
         OpenedFile::File(file, length) => (file, length),
         OpenedFile::NotAFile => return not("it is not a plain file"),
     };
-    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
-    let mut have = 0;
-    while let Some(rest) = bytes.get_mut(have..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, u64::try_from(have).unwrap_or(u64::MAX))? {
-            0 => break,
-            count => have += count,
-        }
-    }
-    bytes.truncate(have);
+    let bytes = read_exactly(&*file, usize::try_from(length).unwrap_or_default(), 0)?;
     Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()))
 }

@@ -16,9 +16,10 @@ use jiff::Timestamp;
 use wwwoffle_url::Key;
 
 use crate::durability::Root;
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Error, Result};
 use crate::fs::OpenedFile;
 use crate::fs::size::wide;
+use crate::fs::whole::open_if_any;
 
 pub(crate) const FILE: &str = "used";
 const FIRST_LINE: &str = "wwwoffle-used 1\n";
@@ -66,11 +67,8 @@ fn name(key: &Key) -> u64 {
 /// Reads the file. A missing or invalid file counts as empty.
 pub(crate) fn read(root: &Root) -> Result<Uses> {
     let path = root.join(FILE);
-    let file = match root.disk.open(&path) {
-        Ok(OpenedFile::File(file, _)) => file,
-        Ok(OpenedFile::NotAFile) => return Ok(Uses::default()),
-        Err(error) if is_missing(&error) => return Ok(Uses::default()),
-        Err(error) => return Err(Error::disk("open", &path, error)),
+    let Some(OpenedFile::File(file, _)) = open_if_any(&*root.disk, &path)? else {
+        return Ok(Uses::default());
     };
     let fail = |error| Error::disk("read", &path, error);
     let mut first = [0; FIRST_LINE.len()];

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::entry::place::{EXTENSION, Place};
-use crate::error::{Error, Result, is_missing};
+use crate::error::{Result, is_missing};
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, OpenedFile, parent};
 use crate::tree::versions;
 use crate::tree::walk::texts;
@@ -27,11 +28,9 @@ pub(crate) fn blocks(length: u64) -> u64 {
 
 /// The disk usage of a file; 0 if it is missing or not a file.
 pub(crate) fn of_file(disk: &dyn Disk, path: &Path) -> Result<u64> {
-    match disk.open(path) {
-        Ok(OpenedFile::File(_, length)) => Ok(blocks(length)),
-        Ok(OpenedFile::NotAFile) => Ok(0),
-        Err(error) if is_missing(&error) => Ok(0),
-        Err(error) => Err(Error::disk("open", path, error)),
+    match open_if_any(disk, path)? {
+        Some(OpenedFile::File(_, length)) => Ok(blocks(length)),
+        Some(OpenedFile::NotAFile) | None => Ok(0),
     }
 }
 

@@ -13,9 +13,6 @@ use crate::fs::parallel::lock;
 use crate::tree::writer::{BodyExtent, Writer};
 use crate::tree::{ReplaceCondition, versions};
 
-/// The number of bytes of a body that are copied at once.
-const PIECE: usize = 1 << 20;
-
 /// The result of [`crate::Spool::move_to`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MoveOutcome {
@@ -170,15 +167,7 @@ fn is_copy(one: &Entry, other: &Entry) -> bool {
 
 /// Copies a body. Fails before a damaged byte is written.
 fn write_body(entry: &Entry, writer: &mut Writer) -> Result<()> {
-    let (mut body, mut piece, mut offset) = (entry.verified(), vec![0; PIECE], 0);
-    loop {
-        let read = body.read_at(offset, &mut piece)?;
-        if read == 0 {
-            return Ok(());
-        }
-        writer.write(piece.get(..read).unwrap_or_default())?;
-        offset += crate::fs::size::wide(read);
-    }
+    entry.verified().copy_to(0..entry.body_len(), |piece| writer.write(piece))
 }
 
 impl Writer {

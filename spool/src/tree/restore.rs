@@ -13,19 +13,14 @@ use crate::durability::Durability;
 use crate::entry::layout::WritePurpose;
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
-use crate::entry::verified::VerifiedReader;
 use crate::entry::{Entry, Lookup};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::parent;
-use crate::fs::size::wide;
 use crate::tree::session::Session;
 use crate::tree::versions::version_path;
 use crate::tree::writer::{BodyExtent, NewEntry, Writer};
 use crate::tree::{LOOKUP_TRIES, ReplaceCondition, Tree};
-
-/// The number of bytes copied at once.
-const PIECE: usize = 128 << 10;
 
 /// The result of [`crate::Spool::restore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,18 +82,11 @@ fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
     };
     let mut writer =
         Writer::begin(Arc::clone(session), old.place(), new, WritePurpose::Whole, None)?;
-    let (mut from, mut buffer, mut at) = (VerifiedReader::of(old.body()), vec![0; PIECE], 0);
-    while at < old.body_len() {
-        let read = match from.read_at(at, &mut buffer) {
-            Ok(0) => return Ok(None),
-            Ok(read) => read,
-            Err(error) if error.is_damaged() => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        writer.write(buffer.get(..read).unwrap_or_default())?;
-        at += wide(read);
+    match old.verified().copy_to(0..old.body_len(), |piece| writer.write(piece)) {
+        Ok(()) => Ok(Some(writer)),
+        Err(error) if error.is_damaged() => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(Some(writer))
 }
 
 /// A guard: while it exists, surplus versions of one place are not removed.

@@ -35,6 +35,7 @@ use crate::entry::{layout, warc};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, DiskFile, OpenedFile, parent, read_exactly};
 use crate::tree::Tree;
 use crate::tree::segments::files::directory;
@@ -211,14 +212,9 @@ pub(crate) struct CheckpointFile {
 impl CheckpointFile {
     /// Reads a file of checkpoints. `None` if it is missing or invalid.
     pub(crate) fn from(disk: &dyn Disk, path: &Path) -> Result<Option<CheckpointFile>> {
-        let fail = |doing| move |error| Error::disk(doing, path, error);
-        let file = match disk.open(path) {
-            Ok(OpenedFile::File(file, _)) => file,
-            Ok(OpenedFile::NotAFile) => return Ok(None),
-            Err(error) if is_missing(&error) => return Ok(None),
-            Err(error) => return Err(fail("open")(error)),
-        };
-        let bytes = read_exactly(&*file, MAX_START + MAX_LINES * LINE, 0).map_err(fail("read"))?;
+        let Some(OpenedFile::File(file, _)) = open_if_any(disk, path)? else { return Ok(None) };
+        let bytes = read_exactly(&*file, MAX_START + MAX_LINES * LINE, 0);
+        let bytes = bytes.map_err(|error| Error::disk("read", path, error))?;
         Ok(CheckpointFile::parse(&bytes).ok())
     }
 
@@ -351,11 +347,9 @@ pub(crate) fn move_to_partial(tree: &Tree, data: &Path) -> Result<bool> {
     let Some(least) = first.and_then(|first| first.checked_add(read.body_offset)) else {
         return Ok(false);
     };
-    match tree.root.disk.open(data) {
-        Ok(OpenedFile::File(_, len)) if len >= least => {}
-        Ok(_) => return Ok(false),
-        Err(error) if is_missing(&error) => return Ok(false),
-        Err(error) => return Err(Error::disk("open", data, error)),
+    match open_if_any(&*tree.root.disk, data)? {
+        Some(OpenedFile::File(_, len)) if len >= least => {}
+        _ => return Ok(false),
     }
     let to = read.path(&tree.root.path, UNFINISHED);
     tree.root.leaves_tmp();
@@ -434,18 +428,14 @@ pub(crate) fn make_segments(
 /// Makes a segment from one file, up to its first fault. Returns false if the file is gone.
 fn make_segment(session: &Arc<Session>, place: &Place, data: &Path, check: &Path) -> Result<bool> {
     let disk = &*session.tree.root.disk;
-    match disk.open(data) {
-        Ok(OpenedFile::File(file, _)) => {
-            let read = CheckpointFile::from(disk, check)?.filter(|read| read.place == *place);
-            if let Some(read) = read {
-                write_matching(session, read, &*file, data)?;
-            }
-            Ok(true)
-        }
-        Ok(OpenedFile::NotAFile) => Ok(true),
-        Err(error) if is_missing(&error) => Ok(false),
-        Err(error) => Err(Error::disk("open", data, error)),
+    let Some(opened) = open_if_any(disk, data)? else { return Ok(false) };
+    if let OpenedFile::File(file, _) = opened
+        && let Some(read) = CheckpointFile::from(disk, check)?
+        && read.place == *place
+    {
+        write_matching(session, read, &*file, data)?;
     }
+    Ok(true)
 }
 
 /// Removes a file. If it cannot be removed, for example because it is a directory, sets it aside.

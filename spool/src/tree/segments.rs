@@ -36,8 +36,7 @@ use crate::entry::Entry;
 use crate::entry::part::SegmentedBody;
 use crate::entry::place::Place;
 use crate::entry::verified::{VerifiedReader, span};
-use crate::error::{Result, SpoolFault};
-use crate::fs::size::{narrow, wide};
+use crate::error::Result;
 use crate::tree::salvage;
 use crate::tree::session::Session;
 use crate::tree::writer::{NewEntry, StoredEntry};
@@ -223,9 +222,6 @@ pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Parti
     files::read(&session.tree, place)
 }
 
-/// The number of bytes of a body that are copied at once.
-const PIECE: usize = 256 << 10;
-
 /// Joins segments into an entry with a new head. `None` if some bytes are missing or damaged, or if
 /// the stored segments now belong to another body.
 pub(crate) fn complete(
@@ -249,7 +245,7 @@ pub(crate) fn complete(
     };
     let mut writer = Writer::begin(Arc::clone(session), place, new, WritePurpose::Whole, None)?;
     let end = partial.complete_length().unwrap_or(0);
-    match copy(&mut partial.verified(), 0..end, |piece| writer.write(piece)) {
+    match partial.verified().copy_to(0..end, |piece| writer.write(piece)) {
         Ok(()) => writer.finish(None).map(Some),
         Err(error) if error.is_damaged() => {
             drop(writer);
@@ -258,25 +254,6 @@ pub(crate) fn complete(
         }
         Err(error) => Err(error),
     }
-}
-
-/// Copies a range in pieces.
-fn copy(
-    from: &mut VerifiedReader,
-    range: Range<u64>,
-    mut to: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let (mut piece, mut offset) = (vec![0; PIECE], range.start);
-    while offset < range.end {
-        let most = narrow(range.end - offset).unwrap_or(usize::MAX).min(PIECE);
-        let read = from.read_at(offset, piece.get_mut(..most).unwrap_or_default())?;
-        if read == 0 {
-            return Err(SpoolFault::WriterBroken.into());
-        }
-        to(piece.get(..read).unwrap_or_default())?;
-        offset += wide(read);
-    }
-    Ok(())
 }
 
 /// Sorts ranges, and merges those that overlap or touch.

@@ -22,9 +22,10 @@ use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::read_summary;
 use crate::entry::warc::Reason;
 use crate::entry::{Entries, Entry, read};
-use crate::error::{Damage, Error, Result, is_missing};
+use crate::error::{Damage, Error, Result};
 use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, parent};
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
@@ -432,10 +433,8 @@ impl Tree {
             return Ok(true);
         }
         let single = self.root.join(place.single_path());
-        match self.root.disk.open(&single) {
-            Ok(_) => return Ok(true),
-            Err(error) if is_missing(&error) => {}
-            Err(error) => return Err(Error::disk("open", &single, error)),
+        if open_if_any(&*self.root.disk, &single)?.is_some() {
+            return Ok(true);
         }
         let variants = self.root.join(place.variants_path());
         Ok(names_if_any(&*self.root.disk, &variants)?.next().is_some())

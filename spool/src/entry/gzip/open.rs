@@ -8,8 +8,9 @@ use super::expanded::ExpandedFile;
 use super::inflate::reason_of;
 use super::table::{OffsetTable, is_gzip};
 use crate::entry::warc::Reason;
-use crate::error::{self, Error, Result};
+use crate::error::{Error, Result};
 use crate::fs::size::wide;
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, DiskFile, OpenedFile, read_exactly};
 
 /// The number of bytes that show whether a file is compressed, and how long its header is.
@@ -42,11 +43,10 @@ pub(crate) struct OpenEntry {
 /// Opens the file at `path` and reads at most `most` of its first bytes. An uncompressed file takes
 /// one read.
 pub(crate) fn open(disk: &dyn Disk, path: &Path, most: usize) -> Result<OpenLookup> {
-    let (file, disk_len) = match disk.open(path) {
-        Ok(OpenedFile::File(file, len)) => (file, len),
-        Ok(OpenedFile::NotAFile) => return Ok(OpenLookup::Bad("it is not a plain file")),
-        Err(error) if error::is_missing(&error) => return Ok(OpenLookup::Missing),
-        Err(error) => return Err(Error::disk("open", path, error)),
+    let (file, disk_len) = match open_if_any(disk, path)? {
+        Some(OpenedFile::File(file, len)) => (file, len),
+        Some(OpenedFile::NotAFile) => return Ok(OpenLookup::Bad("it is not a plain file")),
+        None => return Ok(OpenLookup::Missing),
     };
     let fail = |error| Error::disk("read", path, error);
     let beginning = first_bytes(&*file, disk_len, most).map_err(fail)?;

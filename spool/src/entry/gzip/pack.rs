@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::bounds::{RewriteBounds, RewriteOutcome};
 use super::inflate::{PLAIN_HEAD, trailer};
 use super::table::{END, OffsetTable, block_len, count_points, header_len};
+use crate::entry::blocks::BLOCK;
 use crate::entry::layout::FIRST_READ;
 use crate::entry::verified::read_piece;
 use crate::entry::warc::{BLOCK_END, parse_record};
@@ -52,7 +53,7 @@ pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
     }
     Ok(match entry.body() {
         Body::Whole(body) => is_compressible(body.get(..PIECE).unwrap_or(body)),
-        Body::File(body) => is_compressible(&read_first_bytes(body)?),
+        Body::File(body) => is_compressible(&read_piece(body, 0, wide(PIECE))?),
     })
 }
 
@@ -126,7 +127,7 @@ fn feed_file(
         if packer.at() > most {
             return Ok(Some(PackOutcome::NotSmaller));
         }
-        let piece = read_piece(body, at)?;
+        let piece = read_piece(body, at, BLOCK)?;
         verifier.update(&piece);
         at += wide(piece.len());
         packer.feed(&piece)?;
@@ -135,16 +136,6 @@ fn feed_file(
         }
     }
     Ok((!verifier.finish()).then_some(PackOutcome::Damaged))
-}
-
-/// Reads the first [`PIECE`] bytes of a body, or fewer if it is shorter.
-fn read_first_bytes(body: &BodyFile) -> Result<Vec<u8>> {
-    let mut bytes = vec![0; narrow(body.len()).unwrap_or(PIECE).min(PIECE)];
-    let mut read = 0;
-    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        read += body.read_at(wide(read), rest)?;
-    }
-    Ok(bytes)
 }
 
 /// Whether compression saves at least a tenth. An empty body counts as compressible, because the

@@ -20,7 +20,7 @@ impl Writer {
             return Err(crate::error::Error::invalid("the segments", why, partial.validator()));
         }
         let prefix = partial.prefix();
-        super::copy(&mut partial.verified(), 0..prefix, |piece| self.write(piece))?;
+        partial.verified().copy_to(0..prefix, |piece| self.write(piece))?;
         Ok(prefix)
     }
 }

@@ -10,8 +10,9 @@ use super::files;
 use crate::durability::PARTIAL;
 use crate::entry::place::Place;
 use crate::entry::read::{EntryContent, read_part};
-use crate::error::{Error, Result, is_missing};
+use crate::error::Result;
 use crate::fs::names::names_if_any;
+use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, OpenedFile};
 use crate::tree::salvage;
 
@@ -82,12 +83,7 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
     let mut left = 0_u64;
     for name in files::names(disk, directory)? {
         let path = directory.join(name);
-        let len = match disk.open(&path) {
-            Ok(OpenedFile::File(_, len)) => len,
-            Ok(OpenedFile::NotAFile) => continue,
-            Err(error) if is_missing(&error) => continue,
-            Err(error) => return Err(Error::disk("open", &path, error)),
-        };
+        let Some(OpenedFile::File(_, len)) = open_if_any(disk, &path)? else { continue };
         let Some((place, when, stored)) = about(disk, &path)? else {
             left = left.saturating_add(len);
             continue;

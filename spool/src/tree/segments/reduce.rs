@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::segment::{NewSegment, SegmentWriter};
-use super::{MAX_SEGMENTS, Partial, copy, files};
+use super::{MAX_SEGMENTS, Partial, files};
 use crate::entry::Entry;
 use crate::entry::place::Place;
 use crate::entry::verified::span;
@@ -69,6 +69,6 @@ fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) ->
         start,
     };
     let mut writer = SegmentWriter::begin_copy(session, &partial.place, new)?;
-    copy(&mut partial.verified(), start..end, |piece| writer.write(piece))?;
+    partial.verified().copy_to(start..end, |piece| writer.write(piece))?;
     writer.finish_instead(&[one.stored(), other.stored()])
 }

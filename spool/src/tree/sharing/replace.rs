@@ -1,16 +1,18 @@
 //! Comparing two bodies, making a holder (the file of a shared body), and replacing an entry's file
 //! by a file with a reference. Each step is durable before the next begins.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::entry::overlay::overlay_path;
 use crate::entry::place::Place;
 use crate::entry::read::{EntryContent, ExpectedEntry};
 use crate::entry::summary::read_start;
+use crate::entry::verified::read_piece;
 use crate::entry::{Body, BodyFile, Entry, Verifier, read};
 use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
-use crate::fs::size::wide;
+use crate::fs::size::{narrow, wide};
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{Tree, UPDATES};
 
@@ -157,45 +159,28 @@ pub(super) fn is_same(one: &Entry, other: &Entry) -> Result<bool> {
     if one.digest() != other.digest() || one.body_len() != other.body_len() {
         return Ok(false);
     }
-    let mut verifier = one.file().map(BodyFile::verifier);
-    let (mut left, mut right, mut offset) = (vec![0; PIECE], vec![0; PIECE], 0);
+    let (mut verifier, mut offset) = (one.file().map(BodyFile::verifier), 0);
     while offset < one.body_len() {
-        let read = read_full(one.body(), offset, &mut left)?;
-        let also = read_full(other.body(), offset, &mut right)?;
-        let bytes = left.get(..read).unwrap_or_default();
-        if bytes.is_empty() || right.get(..also) != Some(bytes) {
+        let piece = piece_at(one.body(), offset)?;
+        if piece.is_empty() || piece != piece_at(other.body(), offset)? {
             return Ok(false);
         }
         if let Some(verifier) = &mut verifier {
-            verifier.update(bytes);
+            verifier.update(&piece);
         }
-        offset += wide(read);
+        offset += wide(piece.len());
     }
     Ok(verifier.is_none_or(Verifier::finish))
 }
 
-/// Fills the buffer, or reads up to the end of the body.
-fn read_full(body: &Body, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-    let mut read = 0;
-    while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {
-        let at = offset + wide(read);
-        let more = match body {
-            Body::File(file) => file.read_at(at, rest)?,
-            Body::Whole(whole) => {
-                let from = usize::try_from(at).unwrap_or(usize::MAX);
-                let from = whole.get(from..).unwrap_or_default();
-                let len = from.len().min(rest.len());
-                let both = (rest.get_mut(..len), from.get(..len));
-                if let (Some(to), Some(from)) = both {
-                    to.copy_from_slice(from);
-                }
-                len
-            }
-        };
-        if more == 0 {
-            break;
+/// Reads [`PIECE`] bytes of a body from `offset` on, or fewer at its end.
+fn piece_at(body: &Body, offset: u64) -> Result<Cow<'_, [u8]>> {
+    Ok(match body {
+        Body::File(file) => Cow::Owned(read_piece(file, offset, wide(PIECE))?),
+        Body::Whole(whole) => {
+            let from = narrow(offset).unwrap_or(usize::MAX);
+            let rest = whole.get(from..).unwrap_or_default();
+            Cow::Borrowed(rest.get(..PIECE).unwrap_or(rest))
         }
-        read += more;
-    }
-    Ok(read)
+    })
 }
