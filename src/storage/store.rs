@@ -277,14 +277,7 @@ impl Store {
         let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
         blocking(move || {
             let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
-            let new = NewEntry {
-                asked: entry.requested(),
-                when: entry.received(),
-                head: entry.head().to_vec(),
-                request: entry.request().to_vec(),
-                connection: entry.connection().map(<[u8]>::to_vec),
-            };
-            let mut writer = spool.begin(&to, new)?;
+            let mut writer = spool.begin(&to, NewEntry::copy_of(&entry))?;
             match entry.body() {
                 Body::Whole(whole) => writer.write(whole.as_ref())?,
                 Body::File(file) => {

@@ -73,13 +73,7 @@ pub(crate) fn restore(
 
 /// Begins an entry with the content of `old`, and copies the body. `None` if the body is damaged.
 fn copy(session: &Arc<Session>, old: &Entry) -> Result<Option<Writer>> {
-    let new = NewEntry {
-        asked: old.requested(),
-        when: old.received(),
-        head: old.head().to_vec(),
-        request: old.request().to_vec(),
-        connection: old.connection().map(<[u8]>::to_vec),
-    };
+    let new = NewEntry::copy_of(old);
     let mut writer =
         Writer::begin(Arc::clone(session), old.place(), new, WritePurpose::Whole, None)?;
     match old.verified().copy_to(0..old.body_len(), |piece| writer.write(piece)) {

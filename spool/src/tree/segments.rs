@@ -236,13 +236,8 @@ pub(crate) fn complete(
     if !partial.is_complete() || !partial.whole.is_compatible_with(whole) {
         return Ok(None);
     }
-    let new = NewEntry {
-        asked: partial.requested(),
-        when: partial.received(),
-        head,
-        request: partial.request().to_vec(),
-        connection: partial.connection().map(<[u8]>::to_vec),
-    };
+    let Some(newest) = partial.newest() else { return Ok(None) };
+    let new = NewEntry { head, ..NewEntry::copy_of(newest) };
     let mut writer = Writer::begin(Arc::clone(session), place, new, WritePurpose::Whole, None)?;
     let end = partial.complete_length().unwrap_or(0);
     match partial.verified().copy_to(0..end, |piece| writer.write(piece)) {

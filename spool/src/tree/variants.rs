@@ -281,9 +281,7 @@ impl Tree {
     pub(crate) fn newest_in_tree(&self, place: &Place) -> Result<Option<(PathBuf, Entry)>> {
         let mut newest: Option<(PathBuf, Entry)> = None;
         for path in self.names_of(place) {
-            let expected = ExpectedEntry { place, name: place.variant_name() };
-            let content = read::read_updated(&*self.root.disk, &self.root.path, &path, expected)?;
-            if let EntryContent::Whole(entry) = content
+            if let EntryContent::Whole(entry) = self.read_at(&path, place)?
                 && newest.as_ref().is_none_or(|(_, newest)| newest.order() < entry.order())
             {
                 newest = Some((path, entry));

@@ -107,10 +107,7 @@ impl Tree {
             return Ok(());
         }
         let place = &new.place;
-        let expected = ExpectedEntry { place, name: place.variant_name() };
-        let EntryContent::Whole(old) =
-            read::read_updated(&*self.root.disk, &self.root.path, path, expected)?
-        else {
+        let EntryContent::Whole(old) = self.read_at(path, place)? else {
             // Only entries become versions, other files do not.
             return Ok(());
         };

@@ -48,6 +48,20 @@ pub struct NewEntry {
     pub connection: Option<Vec<u8>>,
 }
 
+impl NewEntry {
+    /// The data of a copy of `entry`.
+    #[must_use]
+    pub fn copy_of(entry: &Entry) -> NewEntry {
+        NewEntry {
+            asked: entry.requested(),
+            when: entry.received(),
+            head: entry.head().to_vec(),
+            request: entry.request().to_vec(),
+            connection: entry.connection().map(<[u8]>::to_vec),
+        }
+    }
+}
+
 /// An entry being written. Dropping the writer discards it; the present entry of its place stays.
 pub struct Writer {
     session: Arc<Session>,
@@ -146,14 +160,7 @@ impl Writer {
         entry: &Entry,
         stored: Option<Timestamp>,
     ) -> Result<Writer> {
-        let new = NewEntry {
-            asked: entry.requested(),
-            when: entry.received(),
-            head: entry.head().to_vec(),
-            request: entry.request().to_vec(),
-            connection: entry.connection().map(<[u8]>::to_vec),
-        };
-        let state = entry.state();
+        let (new, state) = (NewEntry::copy_of(entry), entry.state());
         let mut writer = Writer::begin_as(session, place, new, state, WritePurpose::Whole, None)?;
         writer.stored = stored;
         Ok(writer)

@@ -21,7 +21,7 @@ const PIECE: usize = 128 << 10;
 
 impl Tree {
     /// Reads the entry or version of a place from `path`.
-    pub(super) fn read_at(&self, path: &Path, place: &Place) -> Result<EntryContent> {
+    pub(crate) fn read_at(&self, path: &Path, place: &Place) -> Result<EntryContent> {
         let expected = ExpectedEntry { place, name: place.variant_name() };
         read::read_updated(&*self.root.disk, &self.root.path, path, expected)
     }
