@@ -165,7 +165,7 @@ impl Classic {
     fn file(&self, name: &str) -> Result<ItemContent<'static>, ReadFault> {
         let (kind, directory) = &self.now;
         let Some(content) = files::open(&directory.join(name)).map_err(ReadFault::Disk)? else {
-            return Err(refuse("it is not a plain file"));
+            return Err("it is not a plain file".into());
         };
         let text = self.url(name)?;
         match kind {
@@ -175,8 +175,8 @@ impl Classic {
                 request::read(&text, &self.local, &content, Some(mask))
             }
             _ => {
-                let url = page_url(&text, &self.local).map_err(ReadFault::Archive)?;
-                let form = request::form_head(&text, &self.local).map_err(ReadFault::Archive)?;
+                let url = page_url(&text, &self.local)?;
+                let form = request::form_head(&text, &self.local)?;
                 answer::read(url, form, &content)
                     .map(|exchange| ItemContent::Exchange(Box::new(exchange)))
             }
@@ -194,16 +194,16 @@ impl Classic {
         } else {
             "the file with its schedule is missing"
         };
-        found.map(|found| found.reader).ok_or_else(|| refuse(missing))
+        found.map(|found| found.reader).ok_or_else(|| missing.into())
     }
 
     /// Reads the URL from the accompanying file, and checks that the file name is its hash.
     fn url(&self, name: &str) -> Result<String, ReadFault> {
         let bytes = self.open_sibling(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
-        let bytes = bytes.ok_or_else(|| refuse("its URL is too long"))?;
+        let bytes = bytes.ok_or("its URL is too long")?;
         let hash = name.get(1..).unwrap_or_default().trim_end_matches('~');
         if make_hash(&bytes) != hash {
-            return Err(refuse("its name does not match its URL"));
+            return Err("its name does not match its URL".into());
         }
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
@@ -244,8 +244,7 @@ impl Source for Classic {
         let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
         match self.file(&name) {
             Ok(what) => Ok(Some(ArchiveItem { name: item_url(&what).unwrap_or(shown), what })),
-            Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(ReadFault::Archive(reason)) => Ok(Some(ArchiveItem::refused(shown, reason))),
+            Err(fault) => ArchiveItem::of_fault(shown, fault, &path),
         }
     }
 }
@@ -267,10 +266,6 @@ fn hash_of(name: &str, letter: char) -> Option<&str> {
     let hash = hash.strip_suffix('~').unwrap_or(hash);
     let is_ours = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-');
     (hash.len() == 22 && hash.bytes().all(is_ours)).then_some(hash)
-}
-
-fn refuse(reason: &'static str) -> ReadFault {
-    ReadFault::Archive(Reason::from(reason))
 }
 
 #[cfg(test)]

@@ -8,14 +8,13 @@ use wwwoffle_spool::{Key, Timestamp};
 use wwwoffle_url::LocalHost;
 
 use crate::classic::{self, Classic};
-use crate::error::{Error, Result};
+use crate::error::{Error, ItemFault, Result};
 use crate::expand;
 use crate::files::{self, FileReader, SourceFile};
 use crate::har::Har;
 use crate::httrack::{self, Httrack};
 use crate::item::Source;
 use crate::mirror::{self, Mirror};
-use crate::refusal::{ReadFault, classify_error};
 use crate::wacz::Wacz;
 use crate::warc::Warc;
 
@@ -95,10 +94,7 @@ fn folder(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
 }
 
 fn inside(path: &Path, error: io::Error) -> Error {
-    match classify_error(error) {
-        ReadFault::Disk(error) => Error::disk("read", path, error),
-        ReadFault::Archive(reason) => Error::unknown(path, reason),
-    }
+    ItemFault::of_read(path, error).into_unknown(path)
 }
 
 /// Determines the kind of a file from its beginning, decompressed if necessary. `None` if the kind

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::refusal::Reason;
+use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The result of an import or export.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -75,5 +75,38 @@ impl Error {
 impl From<wwwoffle_spool::Error> for Error {
     fn from(error: wwwoffle_spool::Error) -> Self {
         Self(Box::new(ArchiveFault::Spool(error)))
+    }
+}
+
+/// The reason why one item is refused, or the error that ends the import.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ItemFault {
+    #[error(transparent)]
+    Refused(#[from] Reason),
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl ItemFault {
+    /// The fault of a failed read from the archive at `path`.
+    pub(crate) fn of_read(path: &Path, error: io::Error) -> Self {
+        match classify_error(error) {
+            ReadFault::Disk(error) => Self::Failed(Error::disk("read", path, error)),
+            ReadFault::Archive(reason) => Self::Refused(reason),
+        }
+    }
+
+    /// The error of the file at `path`, if this fault prevents it from being opened as an archive.
+    pub(crate) fn into_unknown(self, path: &Path) -> Error {
+        match self {
+            Self::Refused(reason) => Error::unknown(path, reason),
+            Self::Failed(error) => error,
+        }
+    }
+}
+
+impl From<wwwoffle_spool::Error> for ItemFault {
+    fn from(error: wwwoffle_spool::Error) -> Self {
+        Self::Failed(error.into())
     }
 }

@@ -14,12 +14,12 @@ use jiff::Timestamp;
 use wwwoffle_url::LocalHost;
 
 use crate::chunked::read_line;
-use crate::error::{Error, Result};
+use crate::error::{Error, ItemFault, Result};
 use crate::files::{self, FileReader, SourceFile};
 use crate::head::ResponseHead;
 use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::mirror::exchange_of_file;
-use crate::refusal::{ReadFault, Reason, classify_error};
+use crate::refusal::{ReadFault, classify_error};
 use crate::zip::read::{Directory, Member};
 
 const ZIP: &str = "hts-cache/new.zip";
@@ -59,13 +59,9 @@ impl Httrack {
         };
         let (list, found) = match (find(ZIP)?, find(TEXT)?) {
             (Some(found), _) => {
-                let directory =
-                    Directory::open(&found.reader).map_err(|error| {
-                        match classify_error(error) {
-                            ReadFault::Disk(error) => Error::disk("read", root, error),
-                            ReadFault::Archive(reason) => Error::unknown(&root.join(ZIP), reason),
-                        }
-                    })?;
+                let directory = Directory::open(&found.reader).map_err(|error| {
+                    ItemFault::of_read(root, error).into_unknown(&root.join(ZIP))
+                })?;
                 (List::Zip(directory), found)
             }
             (None, Some(found)) => (List::Text(found.reader.buffered()), found),
@@ -82,14 +78,14 @@ impl Httrack {
     ) -> Result<ArchivedExchange<'static>, ReadFault> {
         let (content, extra) = directory.content(member).map_err(classify_error)?;
         let member_fields = MemberFields::parse(&extra);
-        let url = url(&member.name, &self.local).map_err(ReadFault::Archive)?;
+        let url = url(&member.name, &self.local)?;
         let status =
             member_fields.get("X-StatusCode").and_then(|text| text.parse().ok()).unwrap_or(200);
         let mut head =
             ResponseHead::synthetic(status, member_fields.get("X-StatusMessage").unwrap_or("OK"));
         for name in ["Content-Type", "Last-Modified", "Etag", "Location", "Content-Disposition"] {
             if let Some(value) = member_fields.get(name) {
-                head.fields.push(name, value.as_bytes()).map_err(ReadFault::Archive)?;
+                head.fields.push(name, value.as_bytes())?;
             }
         }
         if let (Some(kind), Some(charset)) =
@@ -112,7 +108,7 @@ impl Httrack {
                 .get("X-Size")
                 .is_some_and(|size| size != found.reader.len().to_string())
             {
-                return Err(refuse("its saved file has a different length"));
+                return Err("its saved file has a different length".into());
             }
             ArchivedBody::Here(Box::new(found.unchanged()))
         };
@@ -130,9 +126,9 @@ impl Httrack {
         // The header line has no number in the status column.
         let Ok(status) = status.trim().parse::<u16>() else { return Ok(None) };
         if status != 200 {
-            return Err(refuse("it was not successful, and only its status was saved"));
+            return Err("it was not successful, and only its status was saved".into());
         }
-        let url = url(address, &self.local).map_err(ReadFault::Archive)?;
+        let url = url(address, &self.local)?;
         let mut exchange = exchange_of_file(url, saved, &self.saved(saved)?)?;
         if kind.contains('/') {
             exchange.head.fields.set("Content-Type", kind);
@@ -148,19 +144,19 @@ impl Httrack {
         let mut path = self.root.clone();
         let components: Vec<_> = Path::new(name).components().collect();
         let Some((last, above)) = components.split_last() else {
-            return Err(refuse("it was not saved"));
+            return Err("it was not saved".into());
         };
         for (component, is_last) in above.iter().map(|one| (one, false)).chain([(last, true)]) {
             let Component::Normal(component) = component else {
-                return Err(refuse("its saved file is outside the mirror"));
+                return Err("its saved file is outside the mirror".into());
             };
             path.push(component);
             if !is_last && !files::is_directory(&path) {
-                return Err(refuse("its saved file is missing"));
+                return Err("its saved file is missing".into());
             }
         }
         let found = files::open(&path).map_err(ReadFault::Disk)?;
-        found.ok_or_else(|| refuse("its saved file is missing"))
+        found.ok_or_else(|| "its saved file is missing".into())
     }
 
     /// Reads the next list item; `None` at the end.
@@ -182,7 +178,7 @@ impl Httrack {
                     return Ok(None);
                 }
                 if !is_line && !input.fill_buf().map_err(classify_error)?.is_empty() {
-                    return Err(refuse("a line of its list is too long"));
+                    return Err("a line of its list is too long".into());
                 }
                 let line = String::from_utf8_lossy(&line).trim_end().to_owned();
                 let name = line.split('\t').nth(7).unwrap_or("a line").to_owned();
@@ -195,20 +191,14 @@ impl Httrack {
 
 impl Source for Httrack {
     fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
-        let disk = |root: &Path, error| Err(Error::disk("read", root, error));
         match self.step() {
             Ok(None) => Ok(None),
             Ok(Some((name, Ok(None)))) => Ok(Some(ArchiveItem::passed(name))),
             Ok(Some((_, Ok(Some(exchange))))) => Ok(Some(ArchiveItem::exchange(exchange))),
-            Ok(Some((name, Err(ReadFault::Archive(reason))))) => {
-                Ok(Some(ArchiveItem::refused(name, reason)))
-            }
-            Ok(Some((_, Err(ReadFault::Disk(error))))) | Err(ReadFault::Disk(error)) => {
-                disk(&self.root, error)
-            }
-            Err(ReadFault::Archive(reason)) => {
+            Ok(Some((name, Err(fault)))) => ArchiveItem::of_fault(name, fault, &self.root),
+            Err(fault) => {
                 self.list = List::Done;
-                Ok(Some(ArchiveItem::refused("the HTTrack cache", reason)))
+                ArchiveItem::of_fault("the HTTrack cache", fault, &self.root)
             }
         }
     }
@@ -228,8 +218,4 @@ impl MemberFields {
         let found = self.0.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
-}
-
-fn refuse(reason: &'static str) -> ReadFault {
-    ReadFault::Archive(Reason::from(reason))
 }

@@ -18,7 +18,7 @@ use wwwoffle_spool::{Key, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::detect::{self, ArchiveKind};
-use crate::error::{Error, Result};
+use crate::error::{Error, ItemFault, Result};
 use crate::item::ItemContent;
 use crate::refusal::Reason;
 use crate::report::ImportReport;
@@ -204,18 +204,20 @@ fn write_mark(spool: &Spool, key: Key, mark: &Checkpoint) -> Result<()> {
 
 impl Import<'_> {
     fn import_item(&mut self, name: &str, what: ItemContent<'_>) -> Result<()> {
-        let refused = match what {
-            ItemContent::Exchange(exchange) => self.store_response(*exchange)?,
-            ItemContent::QueuedRequest(waiting) => self.queue(*waiting)?,
-            ItemContent::Monitored(waiting, schedule) => self.monitor(*waiting, schedule)?,
-            ItemContent::Refused(reason) => Err(reason),
+        let done = match what {
+            ItemContent::Exchange(exchange) => self.store_response(*exchange),
+            ItemContent::QueuedRequest(waiting) => self.queue(*waiting),
+            ItemContent::Monitored(waiting, schedule) => self.monitor(*waiting, schedule),
+            ItemContent::Refused(reason) => Err(reason.into()),
             ItemContent::Passed => {
                 self.report.passed += 1;
                 Ok(())
             }
         };
-        if let Err(reason) = refused {
-            self.report.refuse(name, &reason);
+        match done {
+            Ok(()) => {}
+            Err(ItemFault::Refused(reason)) => self.report.refuse(name, &reason),
+            Err(ItemFault::Failed(error)) => return Err(error),
         }
         Ok(())
     }

@@ -1,15 +1,16 @@
 //! The items of an archive, in the form in which every reader returns them.
 
 use std::io::Read;
+use std::path::Path;
 
 use jiff::Timestamp;
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::head::{RequestHead, ResponseHead};
-use crate::refusal::Reason;
+use crate::refusal::{ReadFault, Reason};
 
 /// One item of an archive.
 pub(crate) struct ArchiveItem<'a> {
@@ -84,6 +85,18 @@ pub(crate) trait Source {
 impl<'a> ArchiveItem<'a> {
     pub(crate) fn refused(name: impl Into<String>, reason: impl Into<Reason>) -> Self {
         Self { name: name.into(), what: ItemContent::Refused(reason.into()) }
+    }
+
+    /// The refusal of an item that could not be read. A failure of the disk ends the archive.
+    pub(crate) fn of_fault(
+        name: impl Into<String>,
+        fault: ReadFault,
+        path: &Path,
+    ) -> Result<Option<Self>> {
+        match fault {
+            ReadFault::Disk(error) => Err(Error::disk("read", path, error)),
+            ReadFault::Archive(reason) => Ok(Some(Self::refused(name, reason))),
+        }
     }
 
     pub(crate) fn passed(name: impl Into<String>) -> Self {

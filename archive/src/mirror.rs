@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::files::{self, SourceFile};
 use crate::head::ResponseHead;
 use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
-use crate::refusal::{ReadFault, Reason, classify_error};
+use crate::refusal::{ReadFault, classify_error};
 use crate::types;
 
 /// The maximum nesting of directories that is searched.
@@ -78,9 +78,9 @@ impl Mirror {
     fn file(&self, below: &[String]) -> Result<ArchivedExchange<'static>, ReadFault> {
         let path = self.path(below);
         let found = files::open(&path).map_err(ReadFault::Disk)?;
-        let found = found.ok_or_else(|| ReadFault::Archive("it is not a plain file".into()))?;
+        let found = found.ok_or("it is not a plain file")?;
         let address = address(&self.scheme, below);
-        let url = url(&address, &self.local).map_err(ReadFault::Archive)?;
+        let url = url(&address, &self.local)?;
         let name = below.last().map(String::as_str).unwrap_or_default();
         exchange_of_file(url, name, &found)
     }
@@ -107,7 +107,7 @@ impl Source for Mirror {
         while let Some(below) = self.waiting.pop() {
             if files::is_directory(&self.path(&below)) {
                 if below.len() >= MAX_DEPTH {
-                    return Ok(Some(refused(&below, "it is nested too deep".into())));
+                    return Ok(Some(refused(&below, "it is nested too deep")));
                 }
                 let (names, are_more) = self.names(&below)?;
                 for name in names.into_iter().rev() {
@@ -116,10 +116,7 @@ impl Source for Mirror {
                     self.waiting.push(deeper);
                 }
                 if are_more {
-                    return Ok(Some(refused(
-                        &below,
-                        "it has too many files; some were not read".into(),
-                    )));
+                    return Ok(Some(refused(&below, "it has too many files; some were not read")));
                 }
                 continue;
             }
@@ -129,15 +126,14 @@ impl Source for Mirror {
             }
             return match self.file(&below) {
                 Ok(exchange) => Ok(Some(ArchiveItem::exchange(exchange))),
-                Err(ReadFault::Disk(error)) => Err(Error::disk("read", &self.path(&below), error)),
-                Err(ReadFault::Archive(reason)) => Ok(Some(refused(&below, reason))),
+                Err(fault) => ArchiveItem::of_fault(below.join("/"), fault, &self.path(&below)),
             };
         }
         Ok(None)
     }
 }
 
-fn refused(below: &[String], reason: Reason) -> ArchiveItem<'static> {
+fn refused(below: &[String], reason: &'static str) -> ArchiveItem<'static> {
     ArchiveItem::refused(below.join("/"), reason)
 }
 

@@ -49,6 +49,18 @@ pub(crate) enum ReadFault {
     Archive(Reason),
 }
 
+impl From<Reason> for ReadFault {
+    fn from(reason: Reason) -> Self {
+        Self::Archive(reason)
+    }
+}
+
+impl From<&'static str> for ReadFault {
+    fn from(reason: &'static str) -> Self {
+        Self::Archive(reason.into())
+    }
+}
+
 /// Distinguishes disk errors from bad archives. An error of a decoder is attributed to the archive.
 pub(crate) fn classify_error(error: io::Error) -> ReadFault {
     if let Some(inner) = error.get_ref() {

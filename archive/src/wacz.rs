@@ -8,10 +8,10 @@ use serde::Deserialize;
 use wwwoffle_url::LocalHost;
 
 use crate::digest::Digest;
-use crate::error::{Error, Result};
+use crate::error::{Error, ItemFault, Result};
 use crate::files::FileReader;
 use crate::item::{ArchiveItem, Source};
-use crate::refusal::{ReadFault, Reason, classify_error};
+use crate::refusal::Reason;
 use crate::warc::Warc;
 use crate::zip::read::{Directory, Member};
 
@@ -49,10 +49,7 @@ struct WaczResource {
 
 impl Wacz {
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
-        let fail = |error| match classify_error(error) {
-            ReadFault::Disk(error) => Error::disk("read", path, error),
-            ReadFault::Archive(reason) => Error::unknown(path, reason),
-        };
+        let fail = |error| ItemFault::of_read(path, error).into_unknown(path);
         let mut directory = Directory::open(file).map_err(fail)?;
         let (mut archives, mut package, mut count) = (VecDeque::new(), None, 0);
         while let Some(member) = directory.next().map_err(fail)? {
@@ -75,16 +72,8 @@ impl Wacz {
     }
 
     /// Opens a WARC file if it matches its digest.
-    fn begin(&self, member: &Member) -> Result<Result<Warc, Reason>> {
-        let file = match self.verify(member) {
-            Ok(file) => file,
-            Err(error) => {
-                return match classify_error(error) {
-                    ReadFault::Disk(error) => Err(Error::disk("read", &self.path, error)),
-                    ReadFault::Archive(reason) => Ok(Err(reason)),
-                };
-            }
-        };
+    fn begin(&self, member: &Member) -> Result<Warc, ItemFault> {
+        let file = self.verify(member).map_err(|error| ItemFault::of_read(&self.path, error))?;
         Warc::within(&file, &self.path, &member.name, &self.local)
     }
 
@@ -121,9 +110,12 @@ impl Source for Wacz {
             }
             self.now = None;
             let Some(member) = self.archives.pop_front() else { return Ok(None) };
-            match self.begin(&member)? {
+            match self.begin(&member) {
                 Ok(warc) => self.now = Some(warc),
-                Err(reason) => return Ok(Some(ArchiveItem::refused(member.name, reason))),
+                Err(ItemFault::Refused(reason)) => {
+                    return Ok(Some(ArchiveItem::refused(member.name, reason)));
+                }
+                Err(ItemFault::Failed(error)) => return Err(error),
             }
         }
         match &mut self.now {

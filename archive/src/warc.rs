@@ -16,7 +16,7 @@ use std::io::Read as _;
 use self::join::{Method, RememberedRequest, Requests, of_digest, of_id};
 use self::payload::{Digests, Payload};
 use self::record::{NextRecord, Records, WarcHeader};
-use crate::error::{Error, Result};
+use crate::error::{Error, ItemFault, Result};
 use crate::expand::{self, Stream};
 use crate::files::FileReader;
 use crate::head::{self, RequestHead, ResponseHead};
@@ -62,46 +62,31 @@ pub(crate) struct Warc {
 impl Warc {
     /// Opens a file. `path` is named in errors.
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
-        let opened = Self::within(file, path, "the archive", local)?;
-        opened.map_err(|reason| Error::unknown(path, reason))
+        let opened = Self::within(file, path, "the archive", local);
+        opened.map_err(|fault| fault.into_unknown(path))
     }
 
-    /// Opens a file with the name `called` that is inside another file. If it cannot be read,
-    /// returns the reason.
+    /// Opens a file with the name `called` that is inside another file.
     pub(crate) fn within(
         file: &FileReader,
         path: &Path,
         called: &str,
         local: &LocalHost,
-    ) -> Result<Result<Self, Reason>> {
-        let disk = |error| Error::disk("read", path, error);
-        let open = || match expand::open(file) {
-            Ok(stream) => Ok(Ok(stream)),
-            Err(error) => match classify_error(error) {
-                ReadFault::Disk(error) => Err(disk(error)),
-                ReadFault::Archive(reason) => Ok(Err(reason)),
-            },
-        };
-        let first = match open()? {
-            Ok(first) => first,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let requests = Requests::read(first).map_err(disk)?;
-        let again = match open()? {
-            Ok(again) => again,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        Ok(Ok(Self {
+    ) -> Result<Self, ItemFault> {
+        let open = || expand::open(file).map_err(|error| ItemFault::of_read(path, error));
+        let requests = Requests::read(open()?);
+        let requests = requests.map_err(|error| Error::disk("read", path, error))?;
+        Ok(Self {
             path: path.to_owned(),
             called: called.to_owned(),
             local: local.clone(),
-            records: Records::new(again),
+            records: Records::new(open()?),
             requests,
             referred: HashMap::new(),
             referred_bytes: 0,
             ahead: None,
             is_done: false,
-        }))
+        })
     }
 
     /// Whether there is another record. A damaged rest counts as a record.
@@ -129,7 +114,7 @@ impl Warc {
             "resource" => self.resource(header),
             "revisit" => self.revisit(header),
             "request" if header.get(KIND).is_some() => self.waiting(header),
-            "continuation" => Err(refuse("it is a segment of a segmented record")),
+            "continuation" => Err("it is a segment of a segmented record".into()),
             _ => Ok(ItemContent::Passed),
         }
     }
@@ -140,10 +125,10 @@ impl Warc {
         }
         let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         self.note(header);
-        let digests = Digests::of(header).map_err(ReadFault::Archive)?;
+        let digests = Digests::of(header)?;
         let mut block = self.records.block();
         let head_bytes = head::read(&mut block).map_err(classify_error)?;
-        let mut head = ResponseHead::parse(&head_bytes).map_err(ReadFault::Archive)?;
+        let mut head = ResponseHead::parse(&head_bytes)?;
         let body = Payload::of_answer(block, &head, &head_bytes, digests);
         if head.fields.has_word("transfer-encoding", "chunked") {
             head.fields.remove("content-length");
@@ -158,10 +143,10 @@ impl Warc {
         }
         let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         self.note(header);
-        let digests = Digests::of(header).map_err(ReadFault::Archive)?;
+        let digests = Digests::of(header)?;
         let mut head = ResponseHead::synthetic(200, "OK");
         let kind = header.get("Content-Type").unwrap_or("application/octet-stream");
-        head.fields.push("Content-Type", kind.as_bytes()).map_err(ReadFault::Archive)?;
+        head.fields.push("Content-Type", kind.as_bytes())?;
         head.fields.set("Content-Length", &header.length.to_string());
         let body = Payload::of_resource(self.records.block(), digests);
         Ok(about.exchange(head, ArchivedBody::Here(Box::new(body))))
@@ -171,9 +156,9 @@ impl Warc {
         let about = ExchangeFacts::of(header, &self.requests, &self.local)?;
         let mut block = self.records.block();
         let head_bytes = head::read(&mut block).map_err(classify_error)?;
-        let mut head = ResponseHead::parse(&head_bytes).map_err(ReadFault::Archive)?;
+        let mut head = ResponseHead::parse(&head_bytes)?;
         if head.status == 304 {
-            return Err(refuse("it only says that nothing has changed"));
+            return Err("it only says that nothing has changed".into());
         }
         head.fields.remove("content-length");
         let digest = header.get("WARC-Payload-Digest");
@@ -188,25 +173,22 @@ impl Warc {
             let url = url(name, &self.local).ok();
             urls.extend(url.filter(|url| !urls.contains(url)));
         }
-        let digest = match digest.map(crate::digest::Digest::parse) {
-            Some(parsed) => parsed.map_err(ReadFault::Archive)?,
-            None => None,
-        };
+        let digest = digest.map(crate::digest::Digest::parse).transpose()?.flatten();
         Ok(about.exchange(head, ArchivedBody::Elsewhere(EarlierBody { urls, digest, is_known })))
     }
 
     /// Reads a queued request of a bundle.
     fn waiting(&mut self, header: &WarcHeader) -> Result<ItemContent<'_>, ReadFault> {
-        let target = url(header.target(), &self.local).map_err(ReadFault::Archive)?;
-        let when = header.date().map_err(ReadFault::Archive)?;
+        let target = url(header.target(), &self.local)?;
+        let when = header.date()?;
         let mut block = self.records.block();
         let head = head::read(&mut block).map_err(classify_error)?;
-        let head = RequestHead::parse(&head).map_err(ReadFault::Archive)?;
+        let head = RequestHead::parse(&head)?;
         let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
         let mut body = Vec::new();
         block.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
         if body.len() > MAX_REQUEST_BODY {
-            return Err(refuse("its body is longer than 16 MiB"));
+            return Err("its body is longer than 16 MiB".into());
         }
         let page = header.get(PAGE).map(str::to_owned);
         Ok(ItemContent::QueuedRequest(Box::new(QueuedRequest {
@@ -253,8 +235,7 @@ impl Source for Warc {
         match self.record(&header) {
             Ok(ItemContent::Passed) => Ok(Some(ArchiveItem::passed(name))),
             Ok(what) => Ok(Some(ArchiveItem { name, what })),
-            Err(ReadFault::Disk(error)) => Err(Error::disk("read", &path, error)),
-            Err(ReadFault::Archive(reason)) => Ok(Some(ArchiveItem::refused(name, reason))),
+            Err(fault) => ArchiveItem::of_fault(name, fault, &path),
         }
     }
 }
@@ -270,15 +251,15 @@ struct ExchangeFacts {
 impl ExchangeFacts {
     fn of(header: &WarcHeader, requests: &Requests, local: &LocalHost) -> Result<Self, ReadFault> {
         if header.get("WARC-Truncated").is_some() || header.get(PART).is_some() {
-            return Err(refuse("it was truncated when it was archived"));
+            return Err("it was truncated when it was archived".into());
         }
         if header.get("WARC-Segment-Number").is_some() {
-            return Err(refuse("it is a segmented record"));
+            return Err("it is a segmented record".into());
         }
-        let url = url(header.target(), local).map_err(ReadFault::Archive)?;
-        let when = header.date().map_err(ReadFault::Archive)?;
+        let url = url(header.target(), local)?;
+        let when = header.date()?;
         let request = requests.of(header);
-        let url = key(url, request).map_err(ReadFault::Archive)?;
+        let url = key(url, request)?;
         let is_private = header.get(OWNER).is_some()
             || url.user().is_some()
             || request.map_or(requests.are_more, |request| {
@@ -320,8 +301,4 @@ fn key(url: CanonicalUrl, request: Option<&RememberedRequest>) -> Result<Canonic
 fn is_of_the_web(url: &str) -> bool {
     let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
     ["http", "https", "ftp"].contains(&scheme.as_str())
-}
-
-fn refuse(reason: &'static str) -> ReadFault {
-    ReadFault::Archive(reason.into())
 }

@@ -26,9 +26,9 @@ pub(super) fn read(
 ) -> Result<ArchivedExchange<'static>, ReadFault> {
     let mut input = file.reader.buffered();
     let bytes = head::read(&mut input).map_err(classify_error)?;
-    let mut head = ResponseHead::parse(&bytes).map_err(ReadFault::Archive)?;
+    let mut head = ResponseHead::parse(&bytes)?;
     if head.reason().starts_with("WWWOFFLE") {
-        return Err(ReadFault::Archive("it is a message page of WWWOFFLE".into()));
+        return Err("it is a message page of WWWOFFLE".into());
     }
     let start = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let length = file.reader.len().saturating_sub(start);
@@ -44,7 +44,7 @@ pub(super) fn read(
     } else {
         let is_coded = head.fields.has("content-encoding");
         if declared.is_some_and(|declared| declared > length) && !is_coded {
-            return Err(ReadFault::Archive("it is incomplete".into()));
+            return Err("it is incomplete".into());
         }
         head.fields.set("Content-Length", &length.to_string());
         Box::new(content.buffered())

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
-use super::{mask, page_url, refuse};
+use super::{mask, page_url};
 use crate::chunked::Chunked;
 use crate::files::{FileReader, SourceFile};
 use crate::head::{self, RequestHead};
@@ -41,7 +41,7 @@ pub(super) fn read(
 ) -> Result<ItemContent<'static>, ReadFault> {
     let mut input = file.reader.buffered();
     let head = head::read(&mut input).map_err(classify_error)?;
-    let mut head = RequestHead::parse(&head).map_err(ReadFault::Archive)?;
+    let mut head = RequestHead::parse(&head)?;
     for name in CONDITIONS {
         head.fields.remove(name);
     }
@@ -55,7 +55,7 @@ pub(super) fn read(
         let action = form(text).filter(|_| head.method != "GET");
         page_url(action.as_deref().unwrap_or(text), local)
     };
-    let url = url.and_then(fetchable).map_err(ReadFault::Archive)?;
+    let url = url.and_then(fetchable)?;
     head.target = origin_form(&head.target);
     if recursion.is_some() {
         for name in FOR_PROXY {
@@ -68,8 +68,8 @@ pub(super) fn read(
     let waiting = Box::new(QueuedRequest { url, head, body, when, page: None, recursion });
     let Some(mask) = mask else { return Ok(ItemContent::QueuedRequest(waiting)) };
     let text = mask.small(1 << 10).map_err(classify_error)?.unwrap_or_default();
-    let schedule = mask::schedule(&String::from_utf8_lossy(&text));
-    schedule.map(|schedule| ItemContent::Monitored(waiting, schedule)).map_err(ReadFault::Archive)
+    let schedule = mask::schedule(&String::from_utf8_lossy(&text))?;
+    Ok(ItemContent::Monitored(waiting, schedule))
 }
 
 /// The body of a request, without its transfer coding.
@@ -83,13 +83,13 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
     let input: Box<dyn Read + '_> = match is_chunked {
         None => Box::new(input),
         Some(true) => Box::new(Chunked::new(input)),
-        Some(false) => return Err(refuse("its body has an unknown transfer coding")),
+        Some(false) => return Err("its body has an unknown transfer coding".into()),
     };
     let most = u64::try_from(MAX_REQUEST_BODY).unwrap_or(u64::MAX);
     let mut body = Vec::new();
     input.take(most.saturating_add(1)).read_to_end(&mut body).map_err(classify_error)?;
     if body.len() > MAX_REQUEST_BODY {
-        return Err(refuse("its body is longer than 16 MiB"));
+        return Err("its body is longer than 16 MiB".into());
     }
     let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
     if is_chunked.is_some() {
@@ -100,9 +100,9 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
         let declared = head.fields.content_length();
         let is_valid = values.all(|value| Some(value) == head.fields.first("content-length"));
         match declared.filter(|_| is_valid) {
-            None => return Err(refuse("its Content-Length is invalid")),
+            None => return Err("its Content-Length is invalid".into()),
             Some(declared) if declared > length => {
-                return Err(refuse("its body is shorter than its Content-Length"));
+                return Err("its body is shorter than its Content-Length".into());
             }
             Some(_) => {}
         }

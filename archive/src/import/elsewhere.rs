@@ -7,7 +7,7 @@ use wwwoffle_spool::{Entry, Place};
 use super::Import;
 use super::keep::{EntryBody, PIECE};
 use crate::digest::Digest;
-use crate::error::Result;
+use crate::error::{ItemFault, Result};
 use crate::item::EarlierBody;
 use crate::refusal::Reason;
 
@@ -46,14 +46,14 @@ impl Import<'_> {
     /// Finds the stored response with the referenced body; `None` if there is none, or the
     /// reference has no digest. Only shared responses and responses of `owner`, the owner of the
     /// new response, are searched: a record that only names a digest must not publish a personal
-    /// body. The length of the body is subtracted from the budget. Returns the reason if the budget
-    /// does not suffice.
+    /// body. The length of the body is subtracted from the budget. Refused if the budget does not
+    /// suffice.
     pub(super) fn find_body(
         &mut self,
         refers: &EarlierBody,
         owner: Option<&str>,
-    ) -> Result<Result<Option<Entry>, Reason>> {
-        let Some(digest) = &refers.digest else { return Ok(Ok(None)) };
+    ) -> Result<Option<Entry>, ItemFault> {
+        let Some(digest) = &refers.digest else { return Ok(None) };
         let mut compared = 0;
         for url in &refers.urls {
             let place = Place::of(url);
@@ -62,20 +62,16 @@ impl Import<'_> {
                 for entry in self.candidates(&place)? {
                     compared += 1;
                     if compared > MAX_COMPARED {
-                        return Ok(Ok(None));
+                        return Ok(None);
                     }
-                    match self.matches_digest(&entry, digest) {
-                        Ok(true) => {
-                            let paid = self.budget.spend(entry.body_len());
-                            return Ok(paid.map(|()| Some(entry)));
-                        }
-                        Ok(false) => {}
-                        Err(reason) => return Ok(Err(reason)),
+                    if self.matches_digest(&entry, digest)? {
+                        self.budget.spend(entry.body_len())?;
+                        return Ok(Some(entry));
                     }
                 }
             }
         }
-        Ok(Ok(None))
+        Ok(None)
     }
 
     /// All variants and versions stored at a place.

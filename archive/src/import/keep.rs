@@ -9,11 +9,11 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::own::stored_response;
 use super::{Import, PersonalOwner};
-use crate::error::{Error, Result};
+use crate::error::{ItemFault, Result};
 use crate::head::ResponseHead;
 use crate::item::{ArchivedBody, ArchivedExchange};
 use crate::merge::{self, ArchivedResponse, MergeVerdict};
-use crate::refusal::{ReadFault, Reason, classify_error};
+use crate::refusal::Reason;
 
 /// How many bytes of a body are read at once.
 pub(super) const PIECE: usize = 64 << 10;
@@ -80,12 +80,12 @@ struct CompleteResponse<'a> {
 }
 
 impl Import<'_> {
-    /// Stores a response. If it is refused, returns the reason. A response that is not stored
-    /// because a stored one takes precedence is only counted.
+    /// Stores a response. A response that is not stored because a stored one takes precedence is
+    /// only counted.
     pub(super) fn store_response(
         &mut self,
         mut exchange: ArchivedExchange<'_>,
-    ) -> Result<Result<(), Reason>> {
+    ) -> Result<(), ItemFault> {
         let owner = self.owner(&mut exchange);
         let request = match &exchange.request {
             Some(request) => request.bytes(),
@@ -96,40 +96,28 @@ impl Import<'_> {
         let when = exchange.when.min(self.options.now);
         let new = ArchivedResponse { status: exchange.head.status, when };
         let kept = self.entry_at(&place)?;
-        match self.destination(new, &place, kept.as_ref())? {
-            Ok(Destination::Newest | Destination::Older) => {}
-            Ok(Destination::Nowhere) => return Ok(Ok(())),
-            Err(reason) => return Ok(Err(reason)),
+        if self.destination(new, &place, kept.as_ref())? == Destination::Nowhere {
+            return Ok(());
         }
-        let mut sink = match self
-            .sink(&place, NewEntry { asked: when, when, head, request, connection: None })?
-        {
-            Ok(sink) => sink,
-            Err(reason) => return Ok(Err(reason)),
-        };
-        let length = match self.body(exchange.body, place.owner(), &mut sink)? {
-            Ok(length) => length,
-            Err(reason) => return Ok(Err(reason)),
-        };
+        let entry = NewEntry { asked: when, when, head, request, connection: None };
+        let mut sink = self.sink(&place, entry)?;
+        let length = self.body(exchange.body, place.owner(), &mut sink)?;
         let like = Fingerprint::new(&exchange.head, sink.digest());
         let come = CompleteResponse { new, place: &place, like, length };
-        match self.finish(sink, &come)? {
-            Ok(true) => self.remove_answered(&exchange.url, when)?,
-            Ok(false) => {}
-            Err(reason) => return Ok(Err(reason)),
+        if self.finish(sink, &come)? {
+            self.remove_answered(&exchange.url, when)?;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
-    /// Determines where a response would be stored now, and counts it if it would not be stored. If
-    /// it is refused, returns the reason.
+    /// Determines where a response would be stored now, and counts it if it would not be stored.
     fn destination(
         &mut self,
         new: ArchivedResponse,
         place: &Place,
         kept: Option<&Entry>,
-    ) -> Result<Result<Destination, Reason>> {
-        Ok(Ok(match merge::decide(new, kept.map(stored_response), self.options.replace) {
+    ) -> Result<Destination, ItemFault> {
+        Ok(match merge::decide(new, kept.map(stored_response), self.options.replace) {
             MergeVerdict::Newest if self.would_hide(new, place)? => Destination::Nowhere,
             MergeVerdict::Newest => Destination::Newest,
             MergeVerdict::Older if self.spool.versions_kept(place) > 0 => Destination::Older,
@@ -141,27 +129,25 @@ impl Import<'_> {
                 self.report.worse += 1;
                 Destination::Nowhere
             }
-            MergeVerdict::Unfit(reason) => return Ok(Err(reason)),
-        }))
+            MergeVerdict::Unfit(reason) => return Err(reason.into()),
+        })
     }
 
-    /// Copies the body of a response for `owner`, and returns its length. If the body cannot be
-    /// imported, returns the reason.
+    /// Copies the body of a response for `owner`, and returns its length.
     fn body(
         &mut self,
         body: ArchivedBody<'_>,
         owner: Option<&str>,
         sink: &mut BodySink,
-    ) -> Result<Result<u64, Reason>> {
+    ) -> Result<u64, ItemFault> {
         match body {
             ArchivedBody::Here(body) => self.copy(body, sink),
             ArchivedBody::Elsewhere(refers) => match self.find_body(&refers, owner)? {
-                Ok(Some(entry)) => self.copy(EntryBody::of(&entry), sink),
-                Err(reason) => Ok(Err(reason)),
+                Some(entry) => self.copy(EntryBody::of(&entry), sink),
                 // In a dry run, the earlier items of the archive were not stored, so the body
                 // cannot be found.
-                Ok(None) if self.options.dry_run && refers.is_known => Ok(Ok(0)),
-                Ok(None) => Ok(Err("the body that it refers to is not stored".into())),
+                None if self.options.dry_run && refers.is_known => Ok(0),
+                None => Err(ItemFault::Refused("the body that it refers to is not stored".into())),
             },
         }
     }
@@ -181,14 +167,14 @@ impl Import<'_> {
         }
     }
 
-    fn sink(&self, place: &Place, new: NewEntry) -> Result<Result<BodySink, Reason>> {
+    fn sink(&self, place: &Place, new: NewEntry) -> Result<BodySink, ItemFault> {
         if self.options.dry_run {
-            return Ok(Ok(BodySink::Nowhere(Sha256::new())));
+            return Ok(BodySink::Nowhere(Sha256::new()));
         }
         match self.spool.begin(place, new) {
-            Ok(writer) => Ok(Ok(BodySink::Spool(Box::new(writer)))),
+            Ok(writer) => Ok(BodySink::Spool(Box::new(writer))),
             Err(error) if error.is_invalid() || error.is_too_large() => {
-                Ok(Err(error.to_string().into()))
+                Err(ItemFault::Refused(error.to_string().into()))
             }
             Err(error) => Err(error.into()),
         }
@@ -201,15 +187,14 @@ impl Import<'_> {
         &mut self,
         mut sink: BodySink,
         come: &CompleteResponse<'_>,
-    ) -> Result<Result<bool, Reason>> {
+    ) -> Result<bool, ItemFault> {
         for _ in 0..TRIES {
             let kept = self.entry_at(come.place)?;
-            let goes = match self.destination(come.new, come.place, kept.as_ref())? {
-                Ok(Destination::Nowhere) => return Ok(Ok(false)),
-                Ok(goes) => goes,
-                Err(reason) => return Ok(Err(reason)),
+            let is_newest = match self.destination(come.new, come.place, kept.as_ref())? {
+                Destination::Newest => true,
+                Destination::Older => false,
+                Destination::Nowhere => return Ok(false),
             };
-            let is_newest = goes == Destination::Newest;
             let neighbours = match &kept {
                 Some(kept) if is_newest => vec![Fingerprint::of(kept)],
                 Some(kept) => self.neighbours(come.place, kept, come.new.when)?,
@@ -217,25 +202,25 @@ impl Import<'_> {
             };
             if neighbours.contains(&come.like) {
                 self.report.same += 1;
-                return Ok(Ok(is_newest));
+                return Ok(is_newest);
             }
             if !is_newest {
                 self.finish_older(sink, come)?;
-                return Ok(Ok(false));
+                return Ok(false);
             }
             let BodySink::Spool(mut writer) = sink else {
                 self.count_stored(come);
-                return Ok(Ok(true));
+                return Ok(true);
             };
             writer.set_stored(come.new.when, kept.as_ref());
             match writer.finish_over(kept.as_ref())? {
-                ReplaceOutcome::Stored(_) => return self.after_stored(come).map(Ok),
+                ReplaceOutcome::Stored(_) => return Ok(self.after_stored(come)?),
                 ReplaceOutcome::Overtaken(writer) => sink = BodySink::Spool(writer),
             }
         }
         // After [`TRIES`] changes, the stored response counts as newer.
         self.report.outdated += 1;
-        Ok(Ok(false))
+        Ok(false)
     }
 
     fn count_stored(&mut self, come: &CompleteResponse<'_>) {
@@ -299,26 +284,21 @@ impl Import<'_> {
         Ok(likes)
     }
 
-    /// Copies a body to its end, and returns its length. If the body is invalid or too long,
-    /// returns the reason.
-    fn copy(&self, mut body: impl Read, sink: &mut BodySink) -> Result<Result<u64, Reason>> {
+    /// Copies a body to its end, and returns its length.
+    fn copy(&self, mut body: impl Read, sink: &mut BodySink) -> Result<u64, ItemFault> {
         let (mut length, mut piece) = (0_u64, vec![0; PIECE]);
         loop {
             let read = match body.read(&mut piece) {
-                Ok(0) => return Ok(Ok(length)),
+                Ok(0) => return Ok(length),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => match classify_error(error) {
-                    ReadFault::Archive(reason) => return Ok(Err(reason)),
-                    ReadFault::Disk(error) => {
-                        return Err(Error::disk("read", self.spool.root(), error));
-                    }
-                },
+                Err(error) => return Err(ItemFault::of_read(self.spool.root(), error)),
             };
             length = length.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
             if length > self.options.max_body {
                 let most = self.options.max_body;
-                return Ok(Err(format!("its body is longer than {most} bytes").into()));
+                let reason = format!("its body is longer than {most} bytes");
+                return Err(ItemFault::Refused(reason.into()));
             }
             let bytes = piece.get(..read).unwrap_or_default();
             match sink {

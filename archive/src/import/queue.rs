@@ -12,20 +12,17 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::Import;
 use crate::detect::ArchiveKind;
-use crate::error::Result;
+use crate::error::{ItemFault, Result};
 use crate::item::QueuedRequest;
 use crate::refusal::Reason;
 
 impl Import<'_> {
     /// Adds a request to the queue.
-    pub(super) fn queue(&mut self, waiting: QueuedRequest) -> Result<Result<(), Reason>> {
-        let outgoing = match self.outgoing(waiting) {
-            Ok(outgoing) => outgoing,
-            Err(reason) => return Ok(Err(reason)),
-        };
+    pub(super) fn queue(&mut self, waiting: QueuedRequest) -> Result<(), ItemFault> {
+        let outgoing = self.outgoing(waiting)?;
         if self.options.dry_run {
             self.report.queued += 1;
-            return Ok(Ok(()));
+            return Ok(());
         }
         match self.spool.queue().add(&outgoing) {
             Ok(AddOutcome::New | AddOutcome::Stronger) => self.report.queued += 1,
@@ -36,11 +33,11 @@ impl Import<'_> {
                     || error.is_queue_full()
                     || error.is_spelling_refused() =>
             {
-                return Ok(Err(error.to_string().into()));
+                return Err(ItemFault::Refused(error.to_string().into()));
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Monitors a page, unless it is already monitored.
@@ -48,22 +45,21 @@ impl Import<'_> {
         &mut self,
         waiting: QueuedRequest,
         schedule: Schedule,
-    ) -> Result<Result<(), Reason>> {
-        let mut request = match self.outgoing(waiting) {
-            Ok(request) if request.summary.kind == RequestKind::Page => request,
-            Ok(_) => return Ok(Err("forms cannot be monitored".into())),
-            Err(reason) => return Ok(Err(reason)),
-        };
+    ) -> Result<(), ItemFault> {
+        let mut request = self.outgoing(waiting)?;
+        if request.summary.kind != RequestKind::Page {
+            return Err(ItemFault::Refused("forms cannot be monitored".into()));
+        }
         request.summary.kind = RequestKind::Monitored;
         request.summary.renew = true;
         let monitors = self.spool.monitors();
         if monitors.summary(&request.summary.place.key()).is_some() {
             self.report.same += 1;
-            return Ok(Ok(()));
+            return Ok(());
         }
         if self.options.dry_run {
             self.report.monitored += 1;
-            return Ok(Ok(()));
+            return Ok(());
         }
         // The time of the request is taken as the time of the last run.
         let monitor =
@@ -73,11 +69,11 @@ impl Import<'_> {
             Err(error)
                 if error.is_invalid() || error.is_too_large() || error.is_monitors_full() =>
             {
-                return Ok(Err(error.to_string().into()));
+                return Err(ItemFault::Refused(error.to_string().into()));
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn outgoing(&self, waiting: QueuedRequest) -> Result<Outgoing, Reason> {
