@@ -1,7 +1,8 @@
 //! Digests in the notation of archives: `sha1:` in base 32 or hex, `sha256:`, `sha512:`.
 
 use sha1::Sha1;
-use sha2::{Digest as _, Sha256, Sha512};
+use sha2::digest::DynDigest;
+use sha2::{Sha256, Sha512};
 
 use crate::refusal::Reason;
 
@@ -21,12 +22,7 @@ pub(crate) enum Algorithm {
 }
 
 /// An incremental digest.
-#[derive(Clone, Debug)]
-pub(crate) enum Hasher {
-    Sha1(Sha1),
-    Sha256(Sha256),
-    Sha512(Box<Sha512>),
-}
+pub(crate) type Hasher = Box<dyn DynDigest>;
 
 impl Digest {
     /// Parses the value of a field. `None` if the algorithm is unknown; such a digest is not
@@ -39,9 +35,9 @@ impl Digest {
             "sha512" => Algorithm::Sha512,
             _ => return Ok(None),
         };
-        let is_hex = value.len() == 2 * algorithm.width();
-        let bytes = if is_hex { hex::decode(value).ok() } else { base32(value) };
-        match bytes.filter(|bytes| bytes.len() == algorithm.width()) {
+        let width = algorithm.hasher().output_size();
+        let bytes = if value.len() == 2 * width { hex::decode(value).ok() } else { base32(value) };
+        match bytes.filter(|bytes| bytes.len() == width) {
             Some(bytes) => Ok(Some(Self { algorithm, bytes })),
             None => Err("has an invalid digest".into()),
         }
@@ -49,7 +45,7 @@ impl Digest {
 
     /// Whether the hasher's result equals this digest.
     pub(crate) fn is(&self, hasher: Hasher) -> bool {
-        hasher.finish() == self.bytes
+        *hasher.finalize() == *self.bytes
     }
 
     /// Whether this digest equals a SHA-256; `None` if it has another algorithm.
@@ -59,37 +55,11 @@ impl Digest {
 }
 
 impl Algorithm {
-    fn width(self) -> usize {
-        match self {
-            Self::Sha1 => 20,
-            Self::Sha256 => 32,
-            Self::Sha512 => 64,
-        }
-    }
-
     pub(crate) fn hasher(self) -> Hasher {
         match self {
-            Self::Sha1 => Hasher::Sha1(Sha1::new()),
-            Self::Sha256 => Hasher::Sha256(Sha256::new()),
-            Self::Sha512 => Hasher::Sha512(Box::new(Sha512::new())),
-        }
-    }
-}
-
-impl Hasher {
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
-        match self {
-            Self::Sha1(hasher) => hasher.update(bytes),
-            Self::Sha256(hasher) => hasher.update(bytes),
-            Self::Sha512(hasher) => hasher.update(bytes),
-        }
-    }
-
-    fn finish(self) -> Vec<u8> {
-        match self {
-            Self::Sha1(hasher) => hasher.finalize().to_vec(),
-            Self::Sha256(hasher) => hasher.finalize().to_vec(),
-            Self::Sha512(hasher) => hasher.finalize().to_vec(),
+            Self::Sha1 => Box::new(Sha1::default()),
+            Self::Sha256 => Box::new(Sha256::default()),
+            Self::Sha512 => Box::new(Sha512::default()),
         }
     }
 }
