@@ -31,3 +31,9 @@ pub(crate) fn owner_id(connection: &Connection, name: &str) -> Result<Option<i64
     let mut find = connection.prepare_cached("SELECT id FROM owners WHERE name = ?1")?;
     Ok(find.query_row([name], |row| row.get(0)).optional()?)
 }
+
+/// The first `count` key prefixes of a list of references.
+pub(crate) fn prefixes(targets: &[u8], count: i64) -> impl Iterator<Item = i64> {
+    let count = usize::try_from(count).unwrap_or_default();
+    targets.as_chunks().0.iter().take(count).map(|target| i64::from_le_bytes(*target))
+}

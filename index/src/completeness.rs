@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::class::Class;
-use crate::column::owner_id;
+use crate::column::{owner_id, prefixes};
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
@@ -199,11 +199,8 @@ fn needs(connection: &Connection, id: i64) -> Result<Option<Vec<i64>>> {
     let found = find.query_row([id], |row| {
         let is_told: bool = row.get(0)?;
         let count: Option<i64> = row.get(1)?;
-        let count = usize::try_from(count.unwrap_or_default()).unwrap_or_default();
         let targets = row.get_ref(2)?.as_blob_or_null()?.unwrap_or_default();
-        let targets = targets.as_chunks().0.iter().take(count);
-        let targets = targets.map(|target| i64::from_le_bytes(*target)).collect::<Vec<_>>();
-        Ok(is_told.then_some(targets))
+        Ok(is_told.then(|| prefixes(targets, count.unwrap_or_default()).collect()))
     });
     Ok(found.optional()?.flatten())
 }

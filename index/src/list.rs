@@ -189,6 +189,29 @@ pub(crate) fn page(
     Ok(Page { items: filling.items, next })
 }
 
+/// The items of all pages. `page` reads the page after a cursor. After an error, the iteration
+/// ends.
+pub(crate) fn all_items<T>(
+    mut page: impl FnMut(Option<&Cursor>) -> Result<Page<T>>,
+) -> impl Iterator<Item = Result<T>> {
+    // The beginning of the next page: `None` after the last page, `Some(None)` for the first page.
+    let mut next: Option<Option<Cursor>> = Some(None);
+    let pages = std::iter::from_fn(move || {
+        let after = next.take()?;
+        Some(page(after.as_ref()).map(|page| {
+            next = page.next.map(Some);
+            page.items
+        }))
+    });
+    pages.flat_map(|page| {
+        let (items, error) = match page {
+            Ok(items) => (items, None),
+            Err(error) => (Vec::new(), Some(Err(error))),
+        };
+        items.into_iter().map(Ok).chain(error)
+    })
+}
+
 impl Index {
     /// Iterates over all matching entries in an order. After an error, the iteration ends.
     pub fn all<'a>(
@@ -196,23 +219,7 @@ impl Index {
         filter: &'a Filter,
         sort: Sort,
     ) -> impl Iterator<Item = Result<Item>> + 'a {
-        // The beginning of the next page: `None` after the last page, `Some(None)` for the first
-        // page.
-        let mut next: Option<Option<Cursor>> = Some(None);
-        let pages = std::iter::from_fn(move || {
-            let after = next.take()?;
-            Some(self.list(filter, sort, after.as_ref(), MAX_PAGE, &|_| true).map(|page| {
-                next = page.next.map(Some);
-                page.items
-            }))
-        });
-        pages.flat_map(|page| {
-            let (items, error) = match page {
-                Ok(items) => (items, None),
-                Err(error) => (Vec::new(), Some(Err(error))),
-            };
-            items.into_iter().map(Ok).chain(error)
-        })
+        all_items(move |after| self.list(filter, sort, after, MAX_PAGE, &|_| true))
     }
 }
 

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::{Key, Place};
 
-use crate::column::{first_of, narrow};
+use crate::column::{first_of, narrow, prefixes};
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
@@ -40,10 +40,10 @@ pub(crate) fn references(
     let mut items = Vec::new();
     let Some(row) = rows.next()? else { return Ok(items) };
     let targets: Vec<u8> = row.get(0)?;
-    for target in targets.as_chunks().0.iter().take(MAX_FOUND) {
+    for target in prefixes(&targets, row_limit()) {
         // A shared entry has the key of its URL. The keys of personal entries cannot be derived
         // from that key, so personal entries are not found.
-        let (first, last) = key_range(i64::from_le_bytes(*target));
+        let (first, last) = key_range(target);
         let mut find = connection
             .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;
         let found = find.query_map((first, last), |row| row.get(0))?;

@@ -9,9 +9,10 @@ use wwwoffle_spool::fs::{Disk, SystemDisk};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::item::Item;
-use crate::list::{self, MAX_PAGE, Sort};
+use crate::list::{self, Cursor, MAX_PAGE, Page, Sort};
 use crate::query::Query;
 use crate::search;
+use crate::snapshot::Snapshot;
 use crate::sub_resources::SubResources;
 use crate::{FILE, schema};
 
@@ -44,22 +45,11 @@ impl ReadOnlyIndex {
     ///
     /// A failure of the database.
     pub fn all(&self, filter: &Filter) -> Result<Vec<Item>> {
-        let (mut all, mut after) = (Vec::new(), None);
-        loop {
-            let page = list::page(
-                &self.connection,
-                filter,
-                Sort::Stored,
-                after.as_ref(),
-                MAX_PAGE,
-                &|_| true,
-            )?;
-            all.extend(page.items);
-            after = page.next;
-            if after.is_none() {
-                return Ok(all);
-            }
-        }
+        let connection = &self.connection;
+        let page = |after: Option<&Cursor>| {
+            list::page(connection, filter, Sort::Stored, after, MAX_PAGE, &|_| true)
+        };
+        list::all_items(page).collect()
     }
 
     /// The pages for a query, the best first, and whether some matches were not ranked.
@@ -68,19 +58,14 @@ impl ReadOnlyIndex {
     ///
     /// A failure of the database.
     pub fn search(&self, query: &Query, filter: &Filter) -> Result<(Vec<Item>, bool)> {
-        let (mut all, mut after, mut is_partial) = (Vec::new(), None, false);
-        loop {
-            let hits =
-                search::search(&self.connection, query, filter, after.as_ref(), MAX_PAGE, &|_| {
-                    true
-                })?;
+        let (connection, mut is_partial) = (&self.connection, false);
+        let page = |after: Option<&Cursor>| {
+            let hits = search::search(connection, query, filter, after, MAX_PAGE, &|_| true)?;
             is_partial |= hits.is_partial;
-            all.extend(hits.items);
-            after = hits.next;
-            if after.is_none() {
-                return Ok((all, is_partial));
-            }
-        }
+            Ok(Page { items: hits.items, next: hits.next })
+        };
+        let all = list::all_items(page).collect::<Result<_>>()?;
+        Ok((all, is_partial))
     }
 
     /// Gathers the stored sub-resources of some entries.
@@ -98,7 +83,6 @@ impl ReadOnlyIndex {
     ///
     /// A failure of the database.
     pub fn has_unread(&self) -> Result<bool> {
-        let mut find = self.connection.prepare("SELECT 1 FROM entries WHERE text = 0 LIMIT 1")?;
-        Ok(find.exists([])?)
+        Snapshot::with_transaction(&self.connection, Snapshot::has_unread)
     }
 }

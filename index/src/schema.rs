@@ -119,12 +119,12 @@ CREATE INDEX hosts_by_labels ON hosts (labels, scheme);
 CREATE INDEX hosts_by_site ON hosts (site);
 ";
 
+/// The flags of an index that this program writes. Each connection has one user at a time.
+const OPEN: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
 /// Opens the index for the writer.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let connection = Connection::open_with_flags(path, OPEN)?;
     check(&connection)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     // A power failure may lose the last commits. A walk finds the changes again.
@@ -136,10 +136,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
 
 /// Opens the index for a reader.
 pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let connection = Connection::open_with_flags(path, OPEN)?;
     connection.pragma_update(None, "query_only", true)?;
     common(&connection, READER_CACHE)?;
     Ok(connection)
@@ -181,12 +178,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
 
 /// Creates a new file, which cannot be used before [`finish`].
 pub(crate) fn create(path: &Path) -> Result<Connection> {
-    let connection = Connection::open_with_flags(
-        path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-    )?;
+    let connection = Connection::open_with_flags(path, OPEN | OpenFlags::SQLITE_OPEN_CREATE)?;
     connection.pragma_update(None, "locking_mode", "exclusive")?;
     connection.pragma_update(None, "journal_mode", "off")?;
     connection.pragma_update(None, "synchronous", "off")?;

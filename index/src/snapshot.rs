@@ -7,6 +7,7 @@ use wwwoffle_spool::{Key, Timestamp};
 
 use crate::apply::can_need;
 use crate::class::Class;
+use crate::column::prefixes;
 use crate::error::{Error, Result};
 use crate::rebuild::PARTIAL;
 use crate::schema;
@@ -176,10 +177,8 @@ fn parts_of(connection: &Connection, number: i64) -> Result<Vec<u64>> {
 
 /// The sub-resources of an entry, which are the first of its references.
 fn parts(row: &Row<'_>) -> Result<Vec<u64>> {
-    let count = usize::try_from(row.get::<_, i64>(1)?).unwrap_or_default();
     let targets = row.get_ref(2)?.as_blob().map_err(rusqlite::Error::from)?;
-    let targets = targets.as_chunks().0.iter().take(count);
-    Ok(targets.map(|target| u64::from_le_bytes(*target)).collect())
+    Ok(prefixes(targets, row.get(1)?).map(i64::cast_unsigned).collect())
 }
 
 fn candidate(row: &Row<'_>) -> Result<Candidate> {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rusqlite::{Connection, OptionalExtension};
 use wwwoffle_spool::Place;
 
-use crate::column::owner_id;
+use crate::column::{owner_id, prefixes};
 use crate::error::Result;
 use crate::item::Item;
 use crate::list::item;
@@ -84,11 +84,8 @@ impl SubResources {
 fn targets(connection: &Connection, id: i64) -> Result<Vec<i64>> {
     let mut find =
         connection.prepare_cached("SELECT parts, targets FROM referring WHERE source = ?1")?;
-    let found = find.query_row([id], |row| {
-        let count = usize::try_from(row.get::<_, i64>(0)?).unwrap_or_default();
-        let targets = row.get_ref(1)?.as_blob()?.as_chunks().0.iter().take(count);
-        Ok(targets.map(|target| i64::from_le_bytes(*target)).collect())
-    });
+    let found =
+        find.query_row([id], |row| Ok(prefixes(row.get_ref(1)?.as_blob()?, row.get(0)?).collect()));
     Ok(found.optional()?.unwrap_or_default())
 }
 
