@@ -4,7 +4,7 @@
 //! after it can be parsed alone. Each piece is buffered, parsed and dropped, so a sheet may have
 //! any length.
 
-use cssparser::{ParseError, Parser, ParserInput, Token};
+use cssparser::{CowRcStr, ParseError, Parser, ParserInput, Token};
 
 use super::gather::Collector;
 use super::{Class, MAX_HELD, Omission, Truncation, boundary, media, srcset};
@@ -147,95 +147,72 @@ enum UrlContext {
     Names,
 }
 
-/// The relevant content of a token, copied so that the parser can continue.
-enum CssToken {
-    Skip,
-    Url(String),
-    Text(String),
-    At(UrlContext),
-    /// A block, or a function that is not a reference.
-    Block {
-        braces: bool,
-    },
-    UrlFunction,
-    ImageSet,
-    Semicolon,
-}
-
-fn step(token: &Token<'_>) -> CssToken {
-    match token {
-        Token::UnquotedUrl(url) => CssToken::Url(url.to_string()),
-        Token::QuotedString(text) => CssToken::Text(text.to_string()),
-        Token::AtKeyword(name) => CssToken::At(match () {
-            () if name.eq_ignore_ascii_case("import") => UrlContext::Import,
-            () if name.eq_ignore_ascii_case("font-face") => UrlContext::Font,
-            () if name.eq_ignore_ascii_case("namespace") => UrlContext::Names,
-            () => UrlContext::Other,
-        }),
-        Token::Function(name)
-            if name.eq_ignore_ascii_case("url") || name.eq_ignore_ascii_case("src") =>
-        {
-            CssToken::UrlFunction
-        }
-        Token::Function(name)
-            if name.eq_ignore_ascii_case("image-set")
-                || name.eq_ignore_ascii_case("-webkit-image-set") =>
-        {
-            CssToken::ImageSet
-        }
-        Token::Function(_) | Token::ParenthesisBlock | Token::SquareBracketBlock => {
-            CssToken::Block { braces: false }
-        }
-        Token::CurlyBracketBlock => CssToken::Block { braces: true },
-        Token::Semicolon => CssToken::Semicolon,
-        _ => CssToken::Skip,
-    }
-}
-
 /// The result of parsing a nested block.
 pub(crate) type NestedResult<'i> = Result<(), ParseError<'i, ()>>;
+
+/// Whether the name of a function or rule is one of these words.
+pub(crate) fn is_one(name: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| name.eq_ignore_ascii_case(word))
+}
+
+/// The functions whose string is a URL.
+pub(crate) const URL_FUNCTIONS: [&str; 2] = ["url", "src"];
+
+/// The functions that list images.
+pub(crate) const IMAGE_SETS: [&str; 2] = ["image-set", "-webkit-image-set"];
+
+/// The string at the beginning of a function.
+pub(crate) fn string_in<'i>(parser: &mut Parser<'i, '_>) -> Option<CowRcStr<'i>> {
+    let mut string = None;
+    // Fails if the function has more than the string.
+    let _: NestedResult<'i> = parser.parse_nested_block(|inner| {
+        string = inner.expect_string_cloned().ok();
+        Ok(())
+    });
+    string
+}
 
 fn walk(parser: &mut Parser<'_, '_>, gather: &mut Collector, outer: UrlContext, depth: u32) {
     let mut context = outer;
     while !gather.is_full() {
-        let Ok(token) = parser.next() else { return };
-        match step(token) {
-            CssToken::Skip => {}
-            CssToken::Url(url) => {
+        // The token is copied so that the parser can continue.
+        let Ok(token) = parser.next().cloned() else { return };
+        match token {
+            Token::UnquotedUrl(url) => {
                 url_in(&url, context, gather);
                 context = after_url(context, outer);
             }
-            CssToken::Text(text) => {
+            Token::QuotedString(text) => {
                 if context == UrlContext::Import {
                     gather.add(&text, Class::Stylesheet);
                 }
                 context = after_url(context, outer);
             }
-            CssToken::At(at) => context = at,
-            CssToken::Semicolon => context = outer,
-            CssToken::Block { braces } => {
-                nested(parser, gather, context, depth);
-                if braces {
-                    context = outer;
-                }
-            }
-            CssToken::UrlFunction => {
-                let mut url = None;
-                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
-                    url = inner.expect_string_cloned().ok();
-                    Ok(())
-                });
-                if let Some(url) = url {
+            Token::AtKeyword(name) if is_one(&name, &["import"]) => context = UrlContext::Import,
+            Token::AtKeyword(name) if is_one(&name, &["font-face"]) => context = UrlContext::Font,
+            Token::AtKeyword(name) if is_one(&name, &["namespace"]) => context = UrlContext::Names,
+            Token::AtKeyword(_) => context = UrlContext::Other,
+            Token::Semicolon => context = outer,
+            Token::Function(name) if is_one(&name, &URL_FUNCTIONS) => {
+                if let Some(url) = string_in(parser) {
                     url_in(&url, context, gather);
                 }
                 context = after_url(context, outer);
             }
-            CssToken::ImageSet => {
+            Token::Function(name) if is_one(&name, &IMAGE_SETS) => {
                 let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
                     image_set(inner, gather);
                     Ok(())
                 });
             }
+            Token::Function(_) | Token::ParenthesisBlock | Token::SquareBracketBlock => {
+                nested(parser, gather, context, depth);
+            }
+            Token::CurlyBracketBlock => {
+                nested(parser, gather, context, depth);
+                context = outer;
+            }
+            _ => {}
         }
     }
 }
@@ -279,12 +256,7 @@ fn image_set(parser: &mut Parser<'_, '_>, gather: &mut Collector) {
             }
             Token::Function(name) => {
                 let is_type = name.eq_ignore_ascii_case("type");
-                let mut text = None;
-                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
-                    text = inner.expect_string_cloned().ok();
-                    Ok(())
-                });
-                let text = text.map(|text| text.to_string());
+                let text = string_in(parser).map(|text| text.to_string());
                 if is_type { kind = text } else { url = text }
             }
             _ => {}

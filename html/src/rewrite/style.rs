@@ -5,7 +5,7 @@ use encoding_rs::{Decoder, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
 use super::gateway::{Gateway, GatewayContext, GatewayTarget};
-use crate::references::css::{NestedResult, Pieces};
+use crate::references::css::{IMAGE_SETS, NestedResult, Pieces, URL_FUNCTIONS, is_one, string_in};
 use crate::references::{BodyKind, charset};
 
 /// The maximum nesting of blocks and functions that is parsed. Deeper blocks are removed.
@@ -142,80 +142,54 @@ impl Edits<'_> {
     }
 }
 
-/// The relevant content of a token, copied so that the parser can continue.
-enum StyleToken {
-    Skip,
-    Url(String),
-    Text(String),
-    At(StyleContext),
-    Semicolon,
-    Block { context: Option<StyleContext>, braces: bool },
-    UrlFunction,
-}
-
-fn step(token: &Token<'_>) -> StyleToken {
-    let is = |name: &str, word: &str| name.eq_ignore_ascii_case(word);
-    let block = |context, braces| StyleToken::Block { context, braces };
-    match token {
-        Token::UnquotedUrl(url) => StyleToken::Url(url.to_string()),
-        Token::QuotedString(text) => StyleToken::Text(text.to_string()),
-        Token::AtKeyword(name) if is(name, "import") => StyleToken::At(StyleContext::Import),
-        Token::AtKeyword(name) if is(name, "namespace") => StyleToken::At(StyleContext::Names),
-        Token::AtKeyword(_) => StyleToken::At(StyleContext::Other),
-        Token::Semicolon => StyleToken::Semicolon,
-        Token::Function(name) if is(name, "url") || is(name, "src") => StyleToken::UrlFunction,
-        Token::Function(name) if is(name, "image-set") || is(name, "-webkit-image-set") => {
-            block(Some(StyleContext::Images), false)
-        }
-        // Inside any other function, a bare string is not a URL, for example in `type("image/png")`
-        // of an image set.
-        Token::Function(_) => block(Some(StyleContext::Other), false),
-        Token::ParenthesisBlock | Token::SquareBracketBlock => block(None, false),
-        Token::CurlyBracketBlock => block(Some(StyleContext::Other), true),
-        _ => StyleToken::Skip,
-    }
-}
-
 fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: StyleContext, depth: u32) {
     let mut context = outer;
     loop {
         let from = parser.position().byte_index();
-        let Ok(token) = parser.next_including_whitespace_and_comments() else { return };
-        let step = step(token);
+        // The token is copied so that the parser can continue.
+        let token = parser.next_including_whitespace_and_comments().cloned();
+        let Ok(token) = token else { return };
         let to = parser.position().byte_index();
-        match step {
-            StyleToken::Skip => {}
-            StyleToken::At(at) => context = at,
-            StyleToken::Semicolon => context = outer,
-            StyleToken::Url(_) | StyleToken::Text(_) if context == StyleContext::Names => {}
-            StyleToken::Url(url) => {
+        match token {
+            Token::AtKeyword(name) if is_one(&name, &["import"]) => context = StyleContext::Import,
+            Token::AtKeyword(name) if is_one(&name, &["namespace"]) => {
+                context = StyleContext::Names;
+            }
+            Token::AtKeyword(_) => context = StyleContext::Other,
+            Token::Semicolon => context = outer,
+            Token::UnquotedUrl(_) | Token::QuotedString(_) if context == StyleContext::Names => {}
+            Token::UnquotedUrl(url) => {
                 edits.refer((from, to), &url, false);
                 context = after_url(context, outer);
             }
-            StyleToken::Text(text) => {
+            Token::QuotedString(text) => {
                 if matches!(context, StyleContext::Import | StyleContext::Images) {
                     edits.refer((from, to), &text, true);
                 }
                 context = after_url(context, outer);
             }
-            StyleToken::UrlFunction => {
-                let mut url = None;
-                let _: NestedResult<'_> = parser.parse_nested_block(|inner| {
-                    url = inner.expect_string_cloned().ok();
-                    Ok(())
-                });
+            Token::Function(name) if is_one(&name, &URL_FUNCTIONS) => {
+                let url = string_in(parser);
                 let whole = (from, parser.position().byte_index());
                 if let Some(url) = url.filter(|_| context != StyleContext::Names) {
                     edits.refer(whole, &url, false);
                 }
                 context = after_url(context, outer);
             }
-            StyleToken::Block { context: inside, braces } => {
-                nested(parser, edits, (inside.unwrap_or(context), to), depth);
-                if braces {
-                    context = outer;
-                }
+            Token::Function(name) if is_one(&name, &IMAGE_SETS) => {
+                nested(parser, edits, (StyleContext::Images, to), depth);
             }
+            // Inside any other function, a bare string is not a URL, for example in
+            // `type("image/png")` of an image set.
+            Token::Function(_) => nested(parser, edits, (StyleContext::Other, to), depth),
+            Token::ParenthesisBlock | Token::SquareBracketBlock => {
+                nested(parser, edits, (context, to), depth);
+            }
+            Token::CurlyBracketBlock => {
+                nested(parser, edits, (StyleContext::Other, to), depth);
+                context = outer;
+            }
+            _ => {}
         }
     }
 }
