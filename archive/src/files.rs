@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, Stamp, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SYSTEM_DISK, Stamp};
 
 use crate::refusal::{DiskFailed, Reason};
 
@@ -50,7 +50,7 @@ impl Read for UnchangedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         if read == 0 && !buffer.is_empty() && self.opened_as.is_some() {
-            let now = SystemDisk.stamp(&self.path);
+            let now = SYSTEM_DISK.stamp(&self.path);
             if now.map_err(|error| io::Error::other(DiskFailed(error)))? != self.opened_as {
                 return Err(Reason::from("its file was changed while it was being read").into());
             }
@@ -61,7 +61,7 @@ impl Read for UnchangedFile {
 
 /// Opens a plain file. `None` if the path does not exist or is not a plain file.
 pub(crate) fn open(path: &Path) -> io::Result<Option<SourceFile>> {
-    match SystemDisk.open(path) {
+    match SYSTEM_DISK.open(path) {
         Ok(OpenedFile::File(file, len)) => {
             let opened_as = file.opened_as();
             let modified = opened_as.map(|stamp| stamp.modified());
@@ -80,7 +80,7 @@ pub(crate) fn names(
     path: &Path,
     most: usize,
 ) -> io::Result<Option<(Vec<std::ffi::OsString>, bool)>> {
-    let listed = match SystemDisk.read_dir(path) {
+    let listed = match SYSTEM_DISK.read_dir(path) {
         Ok(listed) => listed,
         Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::NotADirectory => {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wwwoffle_spool::fs::{Disk, DiskFile, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, SYSTEM_DISK};
 
 /// The maximum nesting of a folder that is removed. No folder that we write is nested deeper.
 const MAX_DEPTH: usize = 64;
@@ -27,7 +27,7 @@ impl PendingFile {
             to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
         for number in 0..u32::MAX {
             let path = to.with_file_name(format!(".{name}.{number}.part"));
-            match SystemDisk.create(&path) {
+            match SYSTEM_DISK.create(&path) {
                 Ok(file) => {
                     return Ok(Self { file, path, to: to.to_owned(), offset: 0, is_done: false });
                 }
@@ -41,10 +41,10 @@ impl PendingFile {
     /// Syncs the file and renames it. An existing file of that name is replaced.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync()?;
-        SystemDisk.rename(&self.path, &self.to)?;
+        SYSTEM_DISK.rename(&self.path, &self.to)?;
         self.is_done = true;
         if let Some(above) = self.to.parent().filter(|above| !above.as_os_str().is_empty()) {
-            SystemDisk.sync_dir(above)?;
+            SYSTEM_DISK.sync_dir(above)?;
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ impl PendingFolder {
         let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
         for number in 0..100_u8 {
             let path = to.with_file_name(format!(".{name}.{number}.part"));
-            match SystemDisk.create_dir(&path) {
+            match SYSTEM_DISK.create_dir(&path) {
                 Ok(()) => return Ok(Self { path, is_done: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -79,7 +79,7 @@ impl PendingFolder {
 
     /// Gives the folder its final name `to`.
     pub(crate) fn finish(mut self, to: &Path) -> io::Result<()> {
-        SystemDisk.rename(&self.path, to)?;
+        SYSTEM_DISK.rename(&self.path, to)?;
         self.is_done = true;
         Ok(())
     }
@@ -96,13 +96,13 @@ impl Drop for PendingFolder {
 
 /// Removes a folder with its contents without following links.
 fn remove_tree(path: &Path, depth: usize) -> io::Result<()> {
-    for name in SystemDisk.read_dir(path)? {
+    for name in SYSTEM_DISK.read_dir(path)? {
         let inner = path.join(name?);
-        if SystemDisk.remove_file(&inner).is_err() && depth > 0 {
+        if SYSTEM_DISK.remove_file(&inner).is_err() && depth > 0 {
             remove_tree(&inner, depth - 1)?;
         }
     }
-    SystemDisk.remove_dir(path)
+    SYSTEM_DISK.remove_dir(path)
 }
 
 impl Write for PendingFile {
@@ -134,7 +134,7 @@ impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.is_done {
             // If this fails, the file that remains has a recognisable name.
-            let _ = SystemDisk.remove_file(&self.path);
+            let _ = SYSTEM_DISK.remove_file(&self.path);
         }
     }
 }

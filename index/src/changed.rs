@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
-use wwwoffle_spool::fs::{Disk, Stamp, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK, Stamp};
 use wwwoffle_spool::{
     DiskUsage, HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, WalkedEntry,
 };
@@ -54,7 +54,7 @@ struct Walker<'a> {
 pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
     // This writes the entries that wait for their batch, so that the walk finds their files.
     let _reported_elsewhere = spool.flush();
-    let begun = SystemDisk.now();
+    let begun = SYSTEM_DISK.now();
     let since = checked_until(connection, begun)?;
     let seen = HashSet::new();
     let mut walker = Walker { connection, work, since, seen, pending: 0, count: 0 };

@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::{Place, Reader, Summary};
 
 use crate::changed::checked_until;
@@ -72,7 +72,7 @@ type EntryState = Option<(i64, [u8; 32])>;
 pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
     let path = reader.root().join(FILE);
     let fail = |error| Error::disk("look at", &path, error);
-    if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
+    if SYSTEM_DISK.stamp(&path).map_err(fail)?.is_none() {
         return Ok(None);
     }
     let checked = match check_index(reader, &path) {
@@ -197,7 +197,7 @@ impl Checker<'_> {
 
     /// Counts the remaining differences.
     fn count(&mut self) -> Result<()> {
-        let since = checked_until(&self.connection, SystemDisk.now())?;
+        let since = checked_until(&self.connection, SYSTEM_DISK.now())?;
         for place in std::mem::take(&mut self.different) {
             let (file, entry) = (self.file(&place)?, self.entry(&place)?);
             let stamps = self.reader.walk().stamps(&place)?;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use wwwoffle_spool::Place;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -33,7 +33,7 @@ impl ReadOnlyIndex {
     pub fn open(root: &Path) -> Result<Option<ReadOnlyIndex>> {
         let path = root.join(FILE);
         let fail = |error| Error::disk("look at", &path, error);
-        if SystemDisk.stamp(&path).map_err(fail)?.is_none() {
+        if SYSTEM_DISK.stamp(&path).map_err(fail)?.is_none() {
             return Ok(None);
         }
         Ok(Some(ReadOnlyIndex { connection: schema::open_to_look(&path)? }))

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use rusqlite::Connection;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::{DiskUsage, KeyDirectory, Spool, Uses, WalkedEntry};
 
 use crate::apply::{self, SpoolEntry};
@@ -37,7 +37,7 @@ pub(crate) const PARTIAL: &str = "partial";
 /// Builds the index of a spool at `path`, which must not exist. On failure the file must be
 /// removed.
 pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> {
-    let begun = SystemDisk.now();
+    let begun = SYSTEM_DISK.now();
     // SQLite creates world-readable files, and its log gets the permissions of this file. So the
     // file is created here first.
     spool.make_file(path)?;
@@ -56,7 +56,7 @@ pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> 
 fn sync(path: &Path) -> Result<()> {
     use wwwoffle_spool::fs::OpenedFile;
     let fail = |error| Error::disk("write", path, error);
-    match SystemDisk.open(path).map_err(fail)? {
+    match SYSTEM_DISK.open(path).map_err(fail)? {
         OpenedFile::File(file, _) => file.sync().map_err(fail),
         OpenedFile::NotAFile => Err(IndexFault::Foreign("is no plain file").into()),
     }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
 use crate::error::{IndexFault, Result};
 
@@ -147,7 +147,7 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
     let is_there = |end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
-        SystemDisk.stamp(Path::new(&name)).is_ok_and(|stamp| stamp.is_some())
+        SYSTEM_DISK.stamp(Path::new(&name)).is_ok_and(|stamp| stamp.is_some())
     };
     if is_there("-wal") || is_there("-shm") {
         let connection = open_reader(path)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{Key, Place, Spool, Timestamp};
 
@@ -150,16 +150,16 @@ impl Worker {
     }
 
     fn is_there(&self) -> bool {
-        SystemDisk.stamp(&self.path).is_ok_and(|stamp| stamp.is_some())
+        SYSTEM_DISK.stamp(&self.path).is_ok_and(|stamp| stamp.is_some())
     }
 
     /// Moves a foreign file with the name of the index to the folder for damaged files.
     fn set_aside(&self, error: &Error) {
         if error.is_foreign() {
-            let name = format!("{}-index.sqlite", SystemDisk.now().as_microsecond());
+            let name = format!("{}-index.sqlite", SYSTEM_DISK.now().as_microsecond());
             // If the file cannot be moved, the next rebuild replaces it, because the name belongs
             // to the index.
-            let _ = SystemDisk.rename(&self.path, &self.spool.root().join("damaged").join(name));
+            let _ = SYSTEM_DISK.rename(&self.path, &self.spool.root().join("damaged").join(name));
         }
     }
 
@@ -232,7 +232,7 @@ impl Worker {
                 self.apply_changes(open, &places)?;
                 write(open, || {
                     uses.iter().try_for_each(|(key, time)| apply::record_use(open, key, *time))?;
-                    schema::set_meta(open, USES_CHANGED, SystemDisk.now().as_microsecond())
+                    schema::set_meta(open, USES_CHANGED, SYSTEM_DISK.now().as_microsecond())
                 })?;
                 self.keep_uses(open, WRITE_USES).map(|()| true)
             }
@@ -313,7 +313,7 @@ impl Worker {
     /// Writes the uses if there are new ones and the last write was at least `wait` microseconds
     /// ago. Does nothing if the spool is read-only.
     fn keep_uses(&self, connection: &Connection, wait: i64) -> Result<()> {
-        let now = SystemDisk.now().as_microsecond();
+        let now = SYSTEM_DISK.now().as_microsecond();
         let changed = schema::meta(connection, USES_CHANGED)?.unwrap_or_default();
         let written = schema::meta(connection, USES_WRITTEN)?.unwrap_or_default();
         // If the clock was set back, the uses are written without delay.
@@ -375,9 +375,9 @@ fn put(new: &Path, path: &Path) -> Result<()> {
     for end in ["-wal", "-shm", "-journal"] {
         remove(&sibling_path(path, end))?;
     }
-    SystemDisk.rename(new, path).map_err(|error| Error::disk("make", path, error))?;
+    SYSTEM_DISK.rename(new, path).map_err(|error| Error::disk("make", path, error))?;
     let root = path.parent().unwrap_or(path);
-    SystemDisk.sync_dir(root).map_err(|error| Error::disk("write", root, error))
+    SYSTEM_DISK.sync_dir(root).map_err(|error| Error::disk("write", root, error))
 }
 
 fn sibling_path(path: &Path, end: &str) -> PathBuf {
@@ -387,7 +387,7 @@ fn sibling_path(path: &Path, end: &str) -> PathBuf {
 }
 
 fn remove(path: &Path) -> Result<()> {
-    match SystemDisk.remove_file(path) {
+    match SYSTEM_DISK.remove_file(path) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::disk("remove", path, error)),

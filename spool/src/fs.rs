@@ -7,7 +7,6 @@ mod about;
 mod beneath;
 pub(crate) mod names;
 pub(crate) mod parallel;
-mod shared;
 pub(crate) mod size;
 mod space;
 mod system;
@@ -26,9 +25,8 @@ use size::wide;
 
 pub use about::{FileInfo, FileKind, owner_of};
 pub use beneath::{PathTarget, open_beneath};
-pub use shared::{SharedDisk, make_root_for};
 pub use space::{Space, is_read_only, space};
-pub use system::SystemDisk;
+pub use system::{SYSTEM_DISK, SystemDisk, make_root_for};
 
 /// The default permission bits: only the owner may read the spool.
 const FILE_MODE: u32 = 0o600;

@@ -49,7 +49,7 @@ impl Spool {
     /// [`Error::is_locked`] if another process has it open, [`Error::is_no_spool`] if `root` is
     /// something else, [`Error::is_denied`], [`Error::is_full`], or another failure of the disk.
     pub fn open(root: &Path, options: &Options) -> Result<(Spool, Recovery)> {
-        Spool::open_with(options.disk(), root, options)
+        Spool::open_with(Arc::new(options.disk), root, options)
     }
 
     /// Opens the spool on another disk. Tests use it to make disk calls fail.

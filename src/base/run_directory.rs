@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, lstat, stat};
 use rustix::process::geteuid;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
 /// Finds the directory for the spool at `spool`: the directory of this user, or else the directory
 /// of the user who owns the spool.
@@ -44,7 +44,7 @@ pub fn make(spool: &Path) -> io::Result<PathBuf> {
     let user = base.join(format!("wwwoffle-{uid}"));
     let directory = user.join(name);
     for path in [&user, &directory] {
-        match SystemDisk.create_dir(path) {
+        match SYSTEM_DISK.create_dir(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ if !is_private(path, uid) => return Err(io::ErrorKind::PermissionDenied.into()),
             _ => {}
@@ -82,7 +82,7 @@ mod tests {
         let made = make(spool.path()).unwrap();
         assert_eq!(make(spool.path()).unwrap(), made, "it exists");
         assert_eq!(find(&spool.path().join(".")).unwrap(), made);
-        SystemDisk.remove_dir(&made).unwrap();
+        SYSTEM_DISK.remove_dir(&made).unwrap();
     }
 
     #[test]

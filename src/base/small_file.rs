@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::{Access, FileType, Mode};
-use wwwoffle_spool::fs::{Disk, OpenedFile, SystemDisk};
+use wwwoffle_spool::fs::{Disk, OpenedFile, SYSTEM_DISK};
 
 /// The maximum number of bytes that are read of such a file. The rest is ignored.
 pub const MAX_FILE: u64 = 1024 * 1024;
@@ -25,7 +25,7 @@ pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 ///
 /// Those of [`read`].
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let (file, length) = match SystemDisk.open(path) {
+    let (file, length) = match SYSTEM_DISK.open(path) {
         Ok(OpenedFile::File(file, length)) => (file, length),
         Ok(OpenedFile::NotAFile) => return Err(io::Error::other("it is not a regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -61,17 +61,17 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");
     let aside = Path::new(&aside);
-    match SystemDisk.remove_file(aside) {
+    match SYSTEM_DISK.remove_file(aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    let file = SystemDisk.create(aside)?;
+    let file = SYSTEM_DISK.create(aside)?;
     file.write_all_at(bytes, 0)?;
     file.sync()?;
     if readers == Readers::All {
         rustix::fs::chmod(aside, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?;
     }
-    SystemDisk.rename(aside, path)
+    SYSTEM_DISK.rename(aside, path)
 }
 
 /// Removes a file.
@@ -80,7 +80,7 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
 ///
 /// Those of the system.
 pub fn remove(path: &Path) -> io::Result<()> {
-    SystemDisk.remove_file(path)
+    SYSTEM_DISK.remove_file(path)
 }
 
 /// Creates a directory that only its owner may enter, and its missing parents.
@@ -89,11 +89,11 @@ pub fn remove(path: &Path) -> io::Result<()> {
 ///
 /// Those of the system.
 pub fn create_directories(path: &Path) -> io::Result<()> {
-    match SystemDisk.create_dir(path) {
+    match SYSTEM_DISK.create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let Some(parent) = path.parent() else { return Err(error) };
             create_directories(parent)?;
-            SystemDisk.create_dir(path)
+            SYSTEM_DISK.create_dir(path)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_directory(path) => Ok(()),
         done => done,
@@ -149,7 +149,7 @@ pub fn is_directory(path: &Path) -> bool {
 /// The names in a directory, sorted; empty if it cannot be read.
 #[must_use]
 pub fn names(directory: &Path) -> Vec<String> {
-    let names = SystemDisk.read_dir(directory).into_iter().flatten();
+    let names = SYSTEM_DISK.read_dir(directory).into_iter().flatten();
     let mut names: Vec<String> = names.filter_map(|name| name.ok()?.into_string().ok()).collect();
     names.sort();
     names

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
 use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Finding, Reader, Spool};
 
 use super::args::Fsck;
@@ -75,11 +74,9 @@ pub(super) fn run(
         // Opening the reader makes the daemon flush the names of pages, and reports an unusable
         // spool.
         let root = files::reader(settings)?.root().to_owned();
-        let disk: Arc<dyn Disk> = match spool_options::shared(&settings.config()?.startup) {
-            Some(shared) => Arc::new(shared),
-            None => Arc::new(SystemDisk),
-        };
-        let reader = Reader::open_with(disk, &root).map_err(|error| files::spool_failed(&error))?;
+        let disk = spool_options::disk(&settings.config()?.startup);
+        let reader = Reader::open_with(Arc::new(disk), &root)
+            .map_err(|error| files::spool_failed(&error))?;
         let sums = reader.check(&how, &mut tell).map_err(|error| files::spool_failed(&error))?;
         (sums, fsck_index::compare(&reader)?)
     };

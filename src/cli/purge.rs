@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use wwwoffle_index::{FILE, Index};
 use wwwoffle_spool::Spool;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_url::LocalHost;
 
 use super::control::{Control, invalid_response};
@@ -91,7 +91,7 @@ fn purge_without_daemon(
 
 /// Opens the index if it exists. Building it would take longer than a purge without it.
 fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, VerbFailure> {
-    let is_there = SystemDisk.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
+    let is_there = SYSTEM_DISK.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
     if !is_there {
         return Ok(None);
     }

@@ -3,7 +3,7 @@
 
 use wwwoffle_config::{Config, Durability, Startup, UrlParts};
 use wwwoffle_spool::Options;
-use wwwoffle_spool::fs::SharedDisk;
+use wwwoffle_spool::fs::SystemDisk;
 use wwwoffle_spool::{Durability as Promise, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -15,16 +15,15 @@ pub fn of(startup: &Startup, versions: Versions) -> Options {
         Durability::Batch => Promise::Batch,
         Durability::None => Promise::None,
     };
-    Options { durability, shared: shared(startup), versions, ..Options::default() }
+    Options { durability, disk: disk(startup), versions, ..Options::default() }
 }
 
-/// The permissions for other users of the spool; `None` if only the daemon's user may read it.
+/// The disk, with the configured permissions of new directories and files.
 #[must_use]
-pub fn shared(startup: &Startup) -> Option<SharedDisk> {
+pub fn disk(startup: &Startup) -> SystemDisk {
     // Stored responses are never executable, whatever the configuration says.
     let files = startup.file_perm.bits() & 0o666;
-    let shared = SharedDisk { directories: startup.dir_perm.bits(), files };
-    Some(shared).filter(|shared| shared.is_shared())
+    SystemDisk { directories: startup.dir_perm.bits(), files }
 }
 
 /// The configured number of older versions of a URL.

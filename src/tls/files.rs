@@ -13,7 +13,7 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use sha2::{Digest, Sha256};
 use tracing::warn;
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
 use super::ca::{self, Authority, BadAuthority};
 use crate::base::small_file;
@@ -177,26 +177,26 @@ fn write(spool: &Path, name: &str, text: &str) -> Result<(), BadFile> {
         let path = path.to_owned();
         move |source| BadFile::Disk { doing, path, source }
     };
-    match SystemDisk.create_dir(&directory) {
-        Ok(()) => SystemDisk.sync_dir(spool).map_err(failed("synced", spool))?,
+    match SYSTEM_DISK.create_dir(&directory) {
+        Ok(()) => SYSTEM_DISK.sync_dir(spool).map_err(failed("synced", spool))?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(failed("made", &directory)(error)),
     }
     rustix::fs::chmod(&directory, Mode::RWXU)
         .map_err(|error| failed("closed to others", &directory)(error.into()))?;
     let (aside, to) = (directory.join(format!("{name}.new")), directory.join(name));
-    match SystemDisk.remove_file(&aside) {
+    match SYSTEM_DISK.remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(failed("removed", &aside)(error));
         }
         _ => {}
     }
     // The file is created with permissions for its owner only, so no other user can ever read it.
-    let file = SystemDisk.create(&aside).map_err(failed("made", &aside))?;
+    let file = SYSTEM_DISK.create(&aside).map_err(failed("made", &aside))?;
     file.write_all_at(text.as_bytes(), 0).map_err(failed("written", &aside))?;
     file.sync().map_err(failed("written", &aside))?;
-    SystemDisk.rename(&aside, &to).map_err(failed("renamed", &aside))?;
-    SystemDisk.sync_dir(&directory).map_err(failed("synced", &directory))
+    SYSTEM_DISK.rename(&aside, &to).map_err(failed("renamed", &aside))?;
+    SYSTEM_DISK.sync_dir(&directory).map_err(failed("synced", &directory))
 }
 
 fn close_to_others(path: &Path) -> Result<(), BadFile> {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SystemDisk};
+use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SYSTEM_DISK};
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -14,43 +14,43 @@ struct Then(Timestamp);
 
 impl Disk for Then {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.create_dir(path)
+        SYSTEM_DISK.create_dir(path)
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
-        SystemDisk.read_dir(path)
+        SYSTEM_DISK.read_dir(path)
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        SystemDisk.create(path)
+        SYSTEM_DISK.create(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenedFile> {
-        SystemDisk.open(path)
+        SYSTEM_DISK.open(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.rename(from, to)
+        SYSTEM_DISK.rename(from, to)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.link(from, to)
+        SYSTEM_DISK.link(from, to)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_dir(path)
+        SYSTEM_DISK.remove_dir(path)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_file(path)
+        SYSTEM_DISK.remove_file(path)
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.sync_dir(path)
+        SYSTEM_DISK.sync_dir(path)
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        SystemDisk.lock(path)
+        SYSTEM_DISK.lock(path)
     }
 
     fn now(&self) -> Timestamp {

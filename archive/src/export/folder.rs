@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
-use wwwoffle_spool::fs::{Disk, SystemDisk};
+use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::{Entry, Reader};
 
 use super::index::media_type;
@@ -124,7 +124,7 @@ const HEAD: &str = "<!doctype html>\n<meta charset=\"utf-8\">\n<title>Pages save
     <table>\n<tr><th>URL<th>received<th>bytes<th>type\n";
 
 fn make_dir(path: &Path) -> io::Result<()> {
-    match SystemDisk.create_dir(path) {
+    match SYSTEM_DISK.create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         done => done,
     }

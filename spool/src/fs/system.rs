@@ -2,9 +2,9 @@
 
 #![expect(clippy::disallowed_methods, reason = "a part of the one file of the crate that may")]
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -20,12 +20,32 @@ use super::{
 use crate::error::is_missing;
 
 /// The file system of this machine.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct SystemDisk;
+#[derive(Debug, Clone, Copy)]
+pub struct SystemDisk {
+    /// The permission bits of new directories.
+    pub directories: u32,
+    /// The permission bits of new files.
+    pub files: u32,
+}
+
+/// The file system of this machine, for files that only their owner may read.
+pub const SYSTEM_DISK: SystemDisk = SystemDisk { directories: DIRECTORY_MODE, files: FILE_MODE };
+
+impl SystemDisk {
+    /// Whether the permissions differ from those of [`SYSTEM_DISK`].
+    fn is_shared(self) -> bool {
+        (self.directories, self.files) != (DIRECTORY_MODE, FILE_MODE)
+    }
+}
 
 impl Disk for SystemDisk {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        DirBuilder::new().mode(DIRECTORY_MODE).create(path)
+        DirBuilder::new().mode(DIRECTORY_MODE).create(path)?;
+        if self.is_shared() {
+            // The umask reduces the mode given to `mkdir`, so the mode is set afterwards.
+            std::fs::set_permissions(path, Permissions::from_mode(self.directories))?;
+        }
+        Ok(())
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
@@ -34,7 +54,20 @@ impl Disk for SystemDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(SystemFile { file: new_file(path)?, opened_as: None }))
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(FILE_MODE)
+            .open(path)?;
+        if self.is_shared() {
+            file.set_permissions(Permissions::from_mode(self.files))?;
+        }
+        Ok(Arc::new(SystemFile { file, opened_as: None }))
+    }
+
+    fn create_private(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        SYSTEM_DISK.create(path)
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenedFile> {
@@ -120,10 +153,36 @@ impl Disk for SystemDisk {
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
         about::set_mode(path, mode)
     }
+
+    fn modes(&self) -> (u32, u32) {
+        (self.directories, self.files)
+    }
 }
 
-pub(super) fn new_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(FILE_MODE).open(path)
+/// Creates the missing directories on the path of `root`. If `root` itself was missing, sets its
+/// permission bits, user and group: a daemon that gives up its root privileges could not create it
+/// later.
+///
+/// # Errors
+///
+/// The error of the system if a directory cannot be created, opened or changed.
+pub fn make_root_for(root: &Path, mode: u32, user: u32, group: u32) -> io::Result<()> {
+    if let Some(above) = root.parent().filter(|above| !above.as_os_str().is_empty()) {
+        // Other users may enter the directories above; only the spool is private.
+        DirBuilder::new().recursive(true).create(above)?;
+    }
+    match SYSTEM_DISK.create_dir(root) {
+        Ok(()) => {
+            // Uses an open file: otherwise a user who may write in the parent directory could
+            // replace the root with a link.
+            let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits().cast_signed();
+            let directory = OpenOptions::new().read(true).custom_flags(flags).open(root)?;
+            directory.set_permissions(Permissions::from_mode(mode))?;
+            std::os::unix::fs::fchown(&directory, Some(user), Some(group))
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Opens a plain file for reading, or also for writing. `None` if it is not a plain file.
@@ -210,12 +269,12 @@ mod tests {
     fn a_lock_is_released_although_a_child_process_has_its_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
-        let lock = SystemDisk.lock(&path).unwrap().unwrap();
-        assert!(SystemDisk.lock(&path).unwrap().is_none());
+        let lock = SYSTEM_DISK.lock(&path).unwrap().unwrap();
+        assert!(SYSTEM_DISK.lock(&path).unwrap().is_none());
         // The open file that a forked process shares until it executes its own program.
         let inherited = lock.downcast_ref::<SystemLock>().unwrap().0.try_clone().unwrap();
         drop(lock);
-        assert!(SystemDisk.lock(&path).unwrap().is_some());
+        assert!(SYSTEM_DISK.lock(&path).unwrap().is_some());
         drop(inherited);
     }
 }

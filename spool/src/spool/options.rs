@@ -1,10 +1,9 @@
 //! The options for opening a spool.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::durability::Durability;
-use crate::fs::{Disk, SharedDisk, SystemDisk};
+use crate::fs::{SYSTEM_DISK, SystemDisk};
 use crate::tree::pending::BATCH_INTERVAL;
 use crate::tree::versions::Versions;
 
@@ -16,21 +15,10 @@ pub struct Options {
     /// The time for which finished entries are collected before they are synced, under
     /// [`Durability::Batch`].
     pub batch_interval: Duration,
-    /// The permissions of new directories and files. `None`: only the owner of the spool may use
-    /// them.
-    pub shared: Option<SharedDisk>,
+    /// The disk, with the permissions of new directories and files.
+    pub disk: SystemDisk,
     /// The numbers of older versions that are kept. Monitored pages may keep more.
     pub versions: Versions,
-}
-
-impl Options {
-    /// The disk to use with these options.
-    pub(crate) fn disk(&self) -> Arc<dyn Disk> {
-        match self.shared {
-            Some(shared) => Arc::new(shared),
-            None => Arc::new(SystemDisk),
-        }
-    }
 }
 
 impl Default for Options {
@@ -38,7 +26,7 @@ impl Default for Options {
         Options {
             durability: Durability::default(),
             batch_interval: BATCH_INTERVAL,
-            shared: None,
+            disk: SYSTEM_DISK,
             versions: Versions::default(),
         }
     }

@@ -10,7 +10,7 @@ use crate::entry::place::Place;
 use crate::entry::summary::Summary;
 use crate::entry::{Entries, Lookup};
 use crate::error::Result;
-use crate::fs::{Disk, SystemDisk};
+use crate::fs::{Disk, SYSTEM_DISK};
 use crate::queue::monitor::MonitorSummary;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 use crate::queue::{self, monitor};
@@ -35,7 +35,7 @@ impl Reader {
     ///
     /// [`crate::Error::is_no_spool`] if `root` is something else, or if the disk fails.
     pub fn open(root: &Path) -> Result<Reader> {
-        Reader::open_with(Arc::new(SystemDisk), root)
+        Reader::open_with(Arc::new(SYSTEM_DISK), root)
     }
 
     /// Opens the spool on another disk.

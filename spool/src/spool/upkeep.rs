@@ -44,7 +44,7 @@ impl Spool {
         how: &CheckOptions,
         tell: &mut dyn FnMut(&Finding),
     ) -> Result<CheckTotals> {
-        Spool::repair_with(options.disk(), root, options, how, tell)
+        Spool::repair_with(Arc::new(options.disk), root, options, how, tell)
     }
 
     /// Repairs the spool on another disk.

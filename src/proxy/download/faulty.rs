@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
 use wwwoffle_spool::Timestamp;
-use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SystemDisk};
+use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, SYSTEM_DISK};
 
 /// The real disk, which a test can declare full: then no file can be created or written.
 #[derive(Debug, Default)]
@@ -65,21 +65,21 @@ impl DiskFile for FaultyFile {
 
 impl Disk for Faulty {
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.create_dir(path)
+        SYSTEM_DISK.create_dir(path)
     }
 
     fn read_dir(&self, path: &Path) -> io::Result<DirectoryNames> {
-        SystemDisk.read_dir(path)
+        SYSTEM_DISK.read_dir(path)
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         room(&self.is_full)?;
-        let file = SystemDisk.create(path)?;
+        let file = SYSTEM_DISK.create(path)?;
         Ok(Arc::new(FaultyFile { file, is_full: Arc::clone(&self.is_full) }))
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenedFile> {
-        SystemDisk.open(path)
+        SYSTEM_DISK.open(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -88,19 +88,19 @@ impl Disk for Faulty {
             let _nobody_looks = waits.send(());
             let _free = freed.recv();
         }
-        SystemDisk.rename(from, to)
+        SYSTEM_DISK.rename(from, to)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        SystemDisk.link(from, to)
+        SYSTEM_DISK.link(from, to)
     }
 
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_file(path)
+        SYSTEM_DISK.remove_file(path)
     }
 
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        SystemDisk.remove_dir(path)
+        SYSTEM_DISK.remove_dir(path)
     }
 
     fn sync_dir(&self, _: &Path) -> io::Result<()> {
@@ -108,10 +108,10 @@ impl Disk for Faulty {
     }
 
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>> {
-        SystemDisk.lock(path)
+        SYSTEM_DISK.lock(path)
     }
 
     fn now(&self) -> Timestamp {
-        SystemDisk.now()
+        SYSTEM_DISK.now()
     }
 }

@@ -18,7 +18,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::mpsc;
 use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
 use wwwoffle_index::{Error as IndexError, SubResources};
-use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SystemDisk};
+use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
 use wwwoffle_url::CanonicalUrl;
@@ -270,8 +270,8 @@ fn in_file(
     let mut places = chosen.places.into_iter().map(Ok);
     let written = to_wacz(&reader, &mut places, &path, options, &title);
     written.map_err(|error| EntryActionError::Export(error_chain(&error)))?;
-    let opened = SystemDisk.open(&path);
-    let removed = SystemDisk.remove_file(&path);
+    let opened = SYSTEM_DISK.open(&path);
+    let removed = SYSTEM_DISK.remove_file(&path);
     match opened.and_then(|opened| removed.map(|()| opened)) {
         Ok(OpenedFile::File(file, length)) => Ok((file, length)),
         Ok(OpenedFile::NotAFile) => {
