@@ -1,72 +1,41 @@
 //! Classes of responses by `Content-Type`.
 
-use std::fmt;
 use std::str::FromStr;
+
+use crate::words::words;
 
 /// The maximum length of a media type that is distinguished, in bytes.
 const MAX_TYPE: usize = 100;
 
-/// A class of content, used by filters and lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
+words! {
+    /// A class of content, used by filters and lists.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    Class:
     /// HTML.
-    Page,
+    Page = "page",
     /// Plain text and other directly readable text.
-    Text,
+    Text = "text",
     /// PDF and other document formats for printing.
-    Document,
+    Document = "document",
     /// An image.
-    Image,
+    Image = "image",
     /// Audio or video.
-    Media,
+    Media = "media",
     /// A style sheet.
-    Style,
+    Style = "style",
     /// A script.
-    Script,
+    Script = "script",
     /// A font.
-    Font,
+    Font = "font",
     /// Data for scripts: JSON, XML.
-    Data,
+    Data = "data",
     /// A compressed archive.
-    Archive,
+    Archive = "archive",
     /// Anything else, or an unknown type.
-    Other,
+    Other = "other",
 }
 
 impl Class {
-    /// All classes.
-    pub const ALL: [Class; 11] = [
-        Class::Page,
-        Class::Text,
-        Class::Document,
-        Class::Image,
-        Class::Media,
-        Class::Style,
-        Class::Script,
-        Class::Font,
-        Class::Data,
-        Class::Archive,
-        Class::Other,
-    ];
-
-    /// The name of the class.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Page => "page",
-            Class::Text => "text",
-            Class::Document => "document",
-            Class::Image => "image",
-            Class::Media => "media",
-            Class::Style => "style",
-            Class::Script => "script",
-            Class::Font => "font",
-            Class::Data => "data",
-            Class::Archive => "archive",
-            Class::Other => "other",
-        }
-    }
-
     /// The class of a media type in the form of [`essence`].
     #[must_use]
     pub fn of(essence: &str) -> Class {
@@ -114,12 +83,6 @@ impl Class {
     pub(crate) fn of_number(number: i64) -> Class {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
         Self::ALL.get(at).copied().unwrap_or(Class::Other)
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

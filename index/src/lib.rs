@@ -48,6 +48,7 @@ mod sessions;
 mod snapshot;
 mod snippet;
 mod sub_resources;
+mod words;
 mod work_queue;
 mod worker;
 

@@ -10,7 +10,6 @@ mod cursor;
 mod few;
 mod walk;
 
-use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use crate::Index;
 use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 use crate::item::{self, COLUMNS, FROM, Item};
+use crate::words::words;
 
 /// The maximum number of entries on a page.
 pub const MAX_PAGE: usize = 1_000;
@@ -31,60 +31,26 @@ const PATIENCE: Duration = Duration::from_millis(30);
 /// The number of entries that are examined for a page even if the time limit has passed.
 const AT_LEAST: usize = 256;
 
-/// The order of a list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Sort {
+words! {
+    /// The order of a list.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    Sort:
     /// By host name, then path.
-    Name,
+    Name = "name",
     /// By the time of storing, the latest first.
-    Stored,
+    Stored = "stored",
     /// By the last use, the latest first.
-    Used,
+    Used = "used",
     /// Like [`Sort::Stored`], for lists grouped by day.
-    Day,
+    Day = "day",
     /// By the labels of the host, the last label first, which groups subdomains.
-    Domain,
+    Domain = "domain",
     /// By media type.
-    Type,
+    Type = "type",
     /// By the length of the body, the longest first.
-    Size,
+    Size = "size",
     /// In a fixed random order.
-    Random,
-}
-
-impl Sort {
-    /// All orders.
-    pub const ALL: [Sort; 8] = [
-        Sort::Name,
-        Sort::Stored,
-        Sort::Used,
-        Sort::Day,
-        Sort::Domain,
-        Sort::Type,
-        Sort::Size,
-        Sort::Random,
-    ];
-
-    /// The name of the order.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Sort::Name => "name",
-            Sort::Stored => "stored",
-            Sort::Used => "used",
-            Sort::Day => "day",
-            Sort::Domain => "domain",
-            Sort::Type => "type",
-            Sort::Size => "size",
-            Sort::Random => "random",
-        }
-    }
-}
-
-impl fmt::Display for Sort {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+    Random = "random",
 }
 
 /// A text that is not the name of an order.
