@@ -338,11 +338,7 @@ fn new() -> NewEntry {
 
 fn part(start: usize) -> NewSegment {
     NewSegment {
-        asked: at(0),
-        when: at(1),
-        head: PART.into(),
-        request: REQUEST.into(),
-        connection: None,
+        entry: NewEntry { head: PART.into(), connection: None, ..new() },
         validator: b"\"v\"".to_vec(),
         complete_length: Some(FILM),
         start: start as u64,

@@ -23,7 +23,7 @@ use std::sync::{Arc, LazyLock};
 
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, options, place};
-use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool, Timestamp};
+use wwwoffle_spool::{Durability, Lookup, NewSegment, Partial, Result, Spool};
 
 /// The number of power cuts after each stop.
 const CUTS: u64 = 2;
@@ -70,11 +70,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
 /// Stores a range of the body that has this validator and `LEN` bytes.
 fn keep(spool: &Spool, url: &str, validator: &str, start: usize, end: usize) -> Result<()> {
     let new = NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: head(206),
-        request: support::REQUEST.to_vec(),
-        connection: None,
+        entry: entry(&head(206)),
         validator: validator.as_bytes().to_vec(),
         complete_length: Some(LEN as u64),
         start: start as u64,

@@ -18,7 +18,7 @@ use std::ops::Range;
 use support::{entry, head, open, place};
 use wwwoffle_spool::{
     Durability, Lookup, MAX_SEGMENTS, MAX_VALIDATOR, NewSegment, Partial, Place, Reader, Spool,
-    StoredEntry, Timestamp, VerifiedReader,
+    StoredEntry, VerifiedReader,
 };
 
 const URL: &str = "http://example.org/film";
@@ -27,11 +27,7 @@ const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Dura
 /// A new segment at this offset.
 fn segment(start: usize, complete_length: Option<usize>) -> NewSegment {
     NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: head(206),
-        request: support::REQUEST.to_vec(),
-        connection: None,
+        entry: entry(&head(206)),
         validator: b"\"v1\"".to_vec(),
         complete_length: complete_length.map(|length| length as u64),
         start: start as u64,

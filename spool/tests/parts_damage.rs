@@ -18,7 +18,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use support::{entry, head, open, place, store};
-use wwwoffle_spool::{Durability, NewSegment, Spool, Timestamp};
+use wwwoffle_spool::{Durability, NewSegment, Spool};
 
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
@@ -35,11 +35,7 @@ fn kept(len: usize) -> StoredSegment {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
     let new = NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: b"HTTP/1.1 206 Some\r\nContent-Range: bytes 99999999999999999999-/*\r\n\r\n".to_vec(),
-        request: support::REQUEST.to_vec(),
-        connection: None,
+        entry: entry(b"HTTP/1.1 206 Some\r\nContent-Range: bytes 99999999999999999999-/*\r\n\r\n"),
         validator: b"\"v\"".to_vec(),
         complete_length: Some(1 << 40),
         start: 100,

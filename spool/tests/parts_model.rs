@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Durability, MAX_SEGMENTS, NewSegment, Spool, Timestamp};
+use wwwoffle_spool::{Durability, MAX_SEGMENTS, NewSegment, Spool};
 
 const URL: &str = "http://example.org/film";
 const LEN: usize = 400;
@@ -97,11 +97,7 @@ fn validator(body: u8) -> Vec<u8> {
 
 fn begin(spool: &Spool, body: u8, start: usize, knows: bool) -> wwwoffle_spool::SegmentWriter {
     let new = NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: head(206),
-        request: support::REQUEST.to_vec(),
-        connection: None,
+        entry: entry(&head(206)),
         validator: validator(body),
         complete_length: knows.then_some(LEN as u64),
         start: start as u64,

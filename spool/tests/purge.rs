@@ -14,9 +14,7 @@ use std::sync::Arc;
 use support::place;
 use support::sim::{Fault, SimDisk};
 use wwwoffle_spool::purge::{SizedEntry, space};
-use wwwoffle_spool::{
-    Durability, NewSegment, Options, Place, Reader, Result, Spool, Timestamp, Versions,
-};
+use wwwoffle_spool::{Durability, NewSegment, Options, Place, Reader, Result, Spool, Versions};
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
@@ -198,11 +196,7 @@ fn a_segment_stored_after_the_plan_stays() {
         let place = place("http://v/go");
         let part = || {
             let new = NewSegment {
-                asked: Timestamp::from_second(1_699_999_999).unwrap(),
-                when: Timestamp::from_second(1_700_000_000).unwrap(),
-                head: support::head(206),
-                request: support::REQUEST.to_vec(),
-                connection: None,
+                entry: support::entry(&support::head(206)),
                 validator: b"\"v1\"".to_vec(),
                 complete_length: Some(100_000),
                 start: 0,

@@ -233,11 +233,7 @@ fn an_undo_does_not_restore_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());
     let part = NewSegment {
-        asked: Timestamp::from_second(1_700_000_000).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: b"HTTP/1.1 206 Some\r\nContent-Range: bytes 0-4/10\r\n\r\n".to_vec(),
-        request: support::REQUEST.to_vec(),
-        connection: None,
+        entry: support::entry(b"HTTP/1.1 206 Some\r\nContent-Range: bytes 0-4/10\r\n\r\n"),
         start: 0,
         complete_length: Some(10),
         validator: b"\"v\"".to_vec(),

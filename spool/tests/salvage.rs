@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{entry, head, open, place};
-use wwwoffle_spool::{Durability, NewSegment, Recovery, Spool, Timestamp, Writer};
+use wwwoffle_spool::{Durability, NewEntry, NewSegment, Recovery, Spool, Writer};
 
 const URL: &str = "http://example.org/film";
 const MIB: usize = 1 << 20;
@@ -107,11 +107,7 @@ fn a_killed_segment_keeps_its_start() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);
     let new = NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: head(206),
-        request: support::REQUEST.to_vec(),
-        connection: Some(support::CONNECTION.to_vec()),
+        entry: NewEntry { connection: Some(support::CONNECTION.to_vec()), ..entry(&head(206)) },
         validator: b"\"v\"".to_vec(),
         complete_length: None,
         start: 1_000,

@@ -19,7 +19,7 @@ use std::process::Command;
 use support::{entry, head, open, outgoing, place};
 use wwwoffle_spool::{
     Durability, NewEntry, NewSegment, RequestKind, RequestState, RewriteOutcome, Secrets, Spool,
-    Timestamp, Update,
+    Update,
 };
 
 #[test]
@@ -119,11 +119,7 @@ fn write_one_of_each(root: &Path) {
     for (number, len) in [1_000, 2 << 20].into_iter().enumerate() {
         let place = place(&format!("http://example.org/part/{number}"));
         let new = NewSegment {
-            asked: Timestamp::from_second(1_699_999_999).unwrap(),
-            when: Timestamp::from_second(1_700_000_000).unwrap(),
-            head: head(206),
-            request: support::REQUEST.to_vec(),
-            connection: Some(support::CONNECTION.to_vec()),
+            entry: NewEntry { connection: Some(support::CONNECTION.to_vec()), ..entry(&head(206)) },
             validator: b"\"\xff %\"".to_vec(),
             complete_length: Some(1 << 30),
             start: 1 << 20,

@@ -41,6 +41,7 @@ use crate::tree::Tree;
 use crate::tree::segments::files::directory;
 use crate::tree::segments::{NewSegment, SegmentWriter};
 use crate::tree::session::Session;
+use crate::tree::writer::NewEntry;
 
 /// The smallest distance between two checkpoints, in bytes.
 const STEP: u64 = 2 << 20;
@@ -239,16 +240,8 @@ impl CheckpointFile {
         if !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("its id is invalid");
         }
-        let new = NewSegment {
-            asked,
-            when,
-            head,
-            request,
-            connection,
-            validator,
-            complete_length,
-            start,
-        };
+        let entry = NewEntry { asked, when, head, request, connection };
+        let new = NewSegment { entry, validator, complete_length, start };
         let body_offset = header.number("Wwwoffle-Body")?;
         let place = layout::place(&header)?;
         Ok(CheckpointFile { place, new, id, body_offset, lines: lines(rest) })
@@ -320,7 +313,7 @@ pub(crate) fn is_left(name: &OsStr) -> bool {
 /// Whether the response of an interrupted download below `partial/` arrived at `time` or later.
 pub(crate) fn is_newer(disk: &dyn Disk, path: &Path, time: Timestamp) -> Result<bool> {
     let read = CheckpointFile::from(disk, &path.with_extension(CHECKPOINT))?;
-    Ok(read.is_some_and(|read| read.new.when >= time))
+    Ok(read.is_some_and(|read| read.new.entry.when >= time))
 }
 
 /// Whether a file below `partial/` is a file of checkpoints.

@@ -31,11 +31,7 @@ pub fn varying() -> [Place; 3] {
 /// A segment of [`PART`] that begins at `start`.
 pub fn segment(start: u64) -> NewSegment {
     NewSegment {
-        asked: Timestamp::from_second(1_699_999_999).unwrap(),
-        when: Timestamp::from_second(1_700_000_000).unwrap(),
-        head: head(206),
-        request: super::REQUEST.to_vec(),
-        connection: None,
+        entry: entry(&head(206)),
         validator: b"\"v\"".to_vec(),
         complete_length: Some(1 << 40),
         start,

@@ -17,7 +17,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tracing::{debug, warn};
 use wwwoffle_config::{NoStore, UrlParts};
-use wwwoffle_spool::{Error, NewSegment, Place, SegmentWriter, Spool};
+use wwwoffle_spool::{Error, NewEntry, NewSegment, Place, SegmentWriter, Spool};
 
 use super::part::{NO_VALIDATOR, fields, is_validated};
 use crate::base::clock;
@@ -186,16 +186,15 @@ fn new_segment(
         format!("{NO_VALIDATOR}{}", hex::encode(random))
     };
     let secured = answer.extensions().get::<Arc<Secured>>();
-    Ok(NewSegment {
+    let entry = NewEntry {
         asked: timestamp(ask.start.now),
         when: timestamp(clock::now()),
         head: head::write_response(answer.status(), fields),
         request: head::write_recorded_request(request),
         connection: secured.map(|secured| connection::account(secured)),
-        validator: validator.into_bytes(),
-        complete_length: part.complete,
-        start: part.span.start(),
-    })
+    };
+    let (complete_length, start) = (part.complete, part.span.start());
+    Ok(NewSegment { entry, validator: validator.into_bytes(), complete_length, start })
 }
 
 /// The transfer of a range.

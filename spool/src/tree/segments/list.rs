@@ -106,7 +106,7 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
 fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
     if salvage::is_checkpoint(path) {
         let read = salvage::CheckpointFile::from(disk, path)?;
-        return Ok(read.map(|read| (read.place, read.new.when, read.new.when)));
+        return Ok(read.map(|read| (read.place, read.new.entry.when, read.new.entry.when)));
     }
     Ok(match read_part(disk, path, None)? {
         EntryContent::Whole(segment) => {

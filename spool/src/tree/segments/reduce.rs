@@ -13,6 +13,7 @@ use crate::entry::place::Place;
 use crate::entry::verified::span;
 use crate::error::Result;
 use crate::tree::session::Session;
+use crate::tree::writer::NewEntry;
 
 /// Limits the segments of a place to [`MAX_SEGMENTS`], and the variants of its key.
 pub(crate) fn reduce(session: &Arc<Session>, place: &Place) -> Result<()> {
@@ -59,11 +60,7 @@ fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) ->
     let spans = [span(one).unwrap_or_default(), span(other).unwrap_or_default()];
     let [start, end] = [spans[0].0, spans[0].1.max(spans[1].1)];
     let new = NewSegment {
-        asked: newer.requested(),
-        when: newer.received(),
-        head: newer.head().to_vec(),
-        request: newer.request().to_vec(),
-        connection: newer.connection().map(<[u8]>::to_vec),
+        entry: NewEntry::copy_of(newer),
         validator: partial.validator().to_vec(),
         complete_length: partial.complete_length(),
         start,

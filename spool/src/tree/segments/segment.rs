@@ -15,18 +15,10 @@ use crate::tree::writer::{BodyExtent, NewEntry, Tail, Writer};
 /// The data of a segment except its body.
 #[derive(Debug, Clone)]
 pub struct NewSegment {
-    /// See [`NewEntry::asked`].
-    pub asked: Timestamp,
-    /// When the response arrived.
-    pub when: Timestamp,
-    /// The head of the response, as [`NewEntry::head`]; for a 206 with one range, including
-    /// `Content-Range`. It should have every known field of the complete response, because only the
-    /// head of the newest segment is certain to be kept.
-    pub head: Vec<u8>,
-    /// The request, as [`NewEntry::request`].
-    pub request: Vec<u8>,
-    /// See [`NewEntry::connection`].
-    pub connection: Option<Vec<u8>>,
+    /// The exchange. The head of a 206 with one range includes `Content-Range`. It should have every
+    /// known field of the complete response, because only the head of the newest segment is certain
+    /// to be kept.
+    pub entry: NewEntry,
     /// The strong validator: an entity tag, or a strong `Last-Modified` (RFC 9110 §8.8.2.2).
     pub validator: Vec<u8>,
     /// The length of the complete body in bytes, if known.
@@ -57,10 +49,8 @@ impl SegmentWriter {
     pub(crate) fn begin(session: Arc<Session>, place: &Place, new: NewSegment) -> Result<Self> {
         let whole = SegmentedBody::new(&new.validator, new.complete_length)?;
         let part = SegmentPosition { start: new.start, whole };
-        let NewSegment { asked, when, head, request, connection, start, .. } = new;
-        let new = NewEntry { asked, when, head, request, connection };
-        let writer = Writer::begin(session, place, new, WritePurpose::Part, Some(part))?;
-        Ok(SegmentWriter { writer, start })
+        let writer = Writer::begin(session, place, new.entry, WritePurpose::Part, Some(part))?;
+        Ok(SegmentWriter { writer, start: new.start })
     }
 
     /// Adds bytes to the segment.
