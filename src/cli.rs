@@ -54,7 +54,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
 use self::args::{Arguments, Verb};
-use self::failure::VerbFailure;
+use self::failure::{VerbFailure, VerbResult};
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -128,7 +128,7 @@ fn dispatch(
     environment: &Environment,
     terminal: &mut Terminal<'_>,
     serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let Arguments { config, spool, verb } = arguments;
     let settings = Settings::new(config, spool, environment);
     match verb {

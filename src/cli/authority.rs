@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use super::args::AuthorityVerb;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use super::{Terminal, offline, trust};
 use crate::base::clock;
@@ -19,7 +19,7 @@ pub(crate) fn run(
     verb: AuthorityVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     match verb {
         AuthorityVerb::Show => show(&load(settings)?, settings, terminal),
         AuthorityVerb::Export { der: false } => {
@@ -37,7 +37,7 @@ pub(crate) fn run(
 }
 
 /// Loads the authority of the spool.
-pub(super) fn load(settings: &Settings<'_>) -> Result<Authority, VerbFailure> {
+pub(super) fn load(settings: &Settings<'_>) -> VerbResult<Authority> {
     let spool = settings.spool()?;
     match files::load(&spool) {
         Ok(Some(authority)) => Ok(authority),
@@ -69,11 +69,7 @@ pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, format!("no certificate authority: {why}{remedy}"))
 }
 
-fn show(
-    authority: &Authority,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn show(authority: &Authority, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
     let (spool, out) = (settings.spool()?, &mut *terminal.stdout);
     writeln!(out, "name         {}", authority.name())?;
     writeln!(out, "SHA-256      {}", authority.fingerprint())?;
@@ -100,7 +96,7 @@ fn show(
     Ok(ExitStatus::Done)
 }
 
-fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
+fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
     let spool = settings.spool()?;
     // Without this check, a new authority would be created even in a directory that is not a spool.
     if !files::exists(&spool) {

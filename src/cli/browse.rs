@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus as Ended, Stdio};
 use self::plan::{Browser, BrowserSession, Family};
 use super::args::{Browse, Serve};
 use super::environment::Environment;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::trust;
@@ -30,7 +30,7 @@ pub(super) fn run(
     typed: &Browse,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let find = |name: &str| settings.program(name);
     let browser = plan::choose(typed.browser.as_deref(), find).map_err(VerbFailure::plain)?;
     let tool = trust::tool(settings);
@@ -55,7 +55,7 @@ pub(super) fn run(
 
 /// Starts a daemon in this process, which the caller stops when the browser is closed. If a
 /// configured address is in use, the daemon listens on a free port of 127.0.0.1 instead.
-fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> Result<OwnDaemon, VerbFailure> {
+fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult<OwnDaemon> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
     let mut options = settings.serve_options(typed)?;
     if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
@@ -77,7 +77,7 @@ fn browse(
     status: &Status,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let proxy = plan::proxy(&status.process.listen)
         .ok_or_else(|| VerbFailure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;
@@ -125,7 +125,7 @@ fn outcome(
     browser: &Browser,
     ended: Ended,
     environment: &Environment,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     if ended.success() {
         return Ok(ExitStatus::Done);
     }
@@ -150,7 +150,7 @@ fn outcome(
 
 /// Returns the directory of the browser's profile, which is kept between runs, so that logins
 /// persist.
-fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, VerbFailure> {
+fn profile_of(browser: &Browser, settings: &Settings<'_>) -> VerbResult<PathBuf> {
     let name = match browser.family {
         Family::Firefox => "firefox",
         Family::Chromium => "chromium",
@@ -172,7 +172,7 @@ fn profile_of(browser: &Browser, settings: &Settings<'_>) -> Result<PathBuf, Ver
     })
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, VerbFailure> {
+fn absolute(path: &Path) -> VerbResult<PathBuf> {
     std::path::absolute(path)
         .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", path.display())))
 }

@@ -13,7 +13,7 @@ use super::args::Serve;
 use super::control::Control;
 use super::exchange::take_bundle;
 use super::export::options;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, reader, spool_failed};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
@@ -31,7 +31,7 @@ pub(super) fn write(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     if !file.to_string_lossy().ends_with(".warc.gz") {
         let what = "the name of a bundle must end with .warc.gz";
         return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
@@ -63,7 +63,7 @@ pub(super) fn fetch(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let local = settings.local_host()?;
     let bundle = Bundle::read(file, &local).map_err(|error| failed(file, &error))?;
     if bundle.is_empty() {
@@ -122,7 +122,7 @@ fn bundle_spool_path(file: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn start(settings: &Settings<'_>) -> Result<OwnDaemon, VerbFailure> {
+fn start(settings: &Settings<'_>) -> VerbResult<OwnDaemon> {
     let typed =
         Serve { spool: None, listen: Vec::new(), mode: Some(ModeSetting::Online), rest: None };
     let mut options: ServeOptions = settings.serve_options(typed)?;
@@ -130,11 +130,7 @@ fn start(settings: &Settings<'_>) -> Result<OwnDaemon, VerbFailure> {
     OwnDaemon::start(options).map(|(own, _)| own)
 }
 
-fn fetch_all(
-    json: bool,
-    control: &Control,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn fetch_all(json: bool, control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
     let wanted = FetchRequest { wait: true, budget: None };
     let status = follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
     let Flushed { .. } = control.post("/api/flush", &serde_json::Value::Null)?;

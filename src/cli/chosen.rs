@@ -12,7 +12,7 @@ use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::args::ExportChoice;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::spool_failed;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
@@ -36,7 +36,7 @@ pub(super) struct ExportedPlaces<'a> {
 pub(super) fn chosen<'a>(
     typed: &'a ExportChoice,
     reader: &'a Reader,
-) -> Result<ExportedPlaces<'a>, VerbFailure> {
+) -> VerbResult<ExportedPlaces<'a>> {
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
     }
@@ -79,7 +79,7 @@ fn with_sub_resources<'a>(
     index: Option<&ReadOnlyIndex>,
     (mut places, personal): (Vec<Place>, Rc<Cell<u64>>),
     mut notes: Vec<&'static str>,
-) -> Result<ExportedPlaces<'a>, VerbFailure> {
+) -> VerbResult<ExportedPlaces<'a>> {
     let mut sub_resources = 0;
     match index {
         Some(index) if !typed.no_sub_resources => {
@@ -107,10 +107,7 @@ fn with_sub_resources<'a>(
 }
 
 /// Returns the places that the options select, from the index.
-fn indexed<'a>(
-    typed: &'a ExportChoice,
-    reader: &Reader,
-) -> Result<ExportedPlaces<'a>, VerbFailure> {
+fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedPlaces<'a>> {
     let fail = |error| index_failure(&error);
     let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
         let what = "there is no index: `wwwoffle reindex` builds one";

@@ -2,7 +2,7 @@
 
 use super::args::Compress;
 use super::control::{Control, invalid_response};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use super::{Terminal, files, offline};
 use crate::base::exit::ExitStatus;
@@ -18,7 +18,7 @@ pub(super) fn run(
     form: StoredForm,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let Compress { all: _, host, owner, urls } = typed;
     let which = if urls.is_empty() {
         Which::Hosts(host.clone())
@@ -50,7 +50,7 @@ pub(super) fn run(
 fn request_compression(
     control: &Control,
     wanted: &EntriesToCompress,
-) -> Result<CompressedUrls, VerbFailure> {
+) -> VerbResult<CompressedUrls> {
     let mut result = None;
     control.post_stream("/api/entries/compress", wanted, &mut |line| {
         if !line.is_empty() {
@@ -65,11 +65,7 @@ fn request_compression(
     }
 }
 
-fn print(
-    done: &CompressedUrls,
-    form: StoredForm,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn print(done: &CompressedUrls, form: StoredForm, terminal: &mut Terminal<'_>) -> VerbResult {
     let (word, already) = match form {
         StoredForm::Compressed => ("compressed", "compressed already"),
         StoredForm::Plain => ("expanded", "not compressed"),

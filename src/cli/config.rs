@@ -10,7 +10,7 @@ use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, ConfigLook
 
 use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::settings::config_failure;
 use super::{Settings, Terminal};
@@ -26,7 +26,7 @@ pub(crate) fn run(
     verb: ConfigVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let at = ConfigTarget::of(settings);
     match verb {
         ConfigVerb::Path => {
@@ -79,24 +79,21 @@ impl ConfigTarget {
         ConfigFile::of(&self.lookup)
     }
 
-    fn control(&self) -> Result<&Control, VerbFailure> {
+    fn control(&self) -> VerbResult<&Control> {
         self.daemon.as_ref().ok_or_else(|| {
             VerbFailure::plain("the configuration does not say where the spool is: use --spool DIR")
         })
     }
 
     /// Returns the daemon's response. `None` if no daemon runs or the spool is unknown.
-    fn ask_daemon<T>(
-        &self,
-        ask: impl FnOnce(&Control) -> Result<T, VerbFailure>,
-    ) -> Result<Option<T>, VerbFailure> {
+    fn ask_daemon<T>(&self, ask: impl FnOnce(&Control) -> VerbResult<T>) -> VerbResult<Option<T>> {
         match self.daemon.as_ref().map(ask) {
             None | Some(Err(VerbFailure::Said(ExitStatus::NoDaemon, _))) => Ok(None),
             Some(answer) => answer.map(Some),
         }
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, VerbFailure> {
+    fn get<T: DeserializeOwned>(&self, path: &str) -> VerbResult<Option<T>> {
         self.ask_daemon(|control| control.get(path))
     }
 
@@ -104,11 +101,11 @@ impl ConfigTarget {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<Option<T>, VerbFailure> {
+    ) -> VerbResult<Option<T>> {
         self.ask_daemon(|control| control.post(path, body))
     }
 
-    fn state(&self) -> Result<ConfigState, VerbFailure> {
+    fn state(&self) -> VerbResult<ConfigState> {
         if let Some(state) = self.get("/api/config")? {
             return Ok(state);
         }
@@ -117,7 +114,7 @@ impl ConfigTarget {
         ConfigState::of(&file, &text).map_err(|error| not_changed(&error.into()))
     }
 
-    fn versions(&self) -> Result<ConfigVersions, VerbFailure> {
+    fn versions(&self) -> VerbResult<ConfigVersions> {
         if let Some(versions) = self.get("/api/config/versions")? {
             return Ok(versions);
         }
@@ -125,7 +122,7 @@ impl ConfigTarget {
         Ok(ConfigVersions::of(&versions))
     }
 
-    fn edit(&self, edit: &ConfigEdit) -> Result<ConfigChange, VerbFailure> {
+    fn edit(&self, edit: &ConfigEdit) -> VerbResult<ConfigChange> {
         if let Some(change) = self.post("/api/config", edit)? {
             return Ok(change);
         }
@@ -133,7 +130,7 @@ impl ConfigTarget {
         changed(&file, file.edit(edit, None, clock::now()))
     }
 
-    fn undo(&self, version: Option<u64>) -> Result<ConfigChange, VerbFailure> {
+    fn undo(&self, version: Option<u64>) -> VerbResult<ConfigChange> {
         if let Some(change) = self.post("/api/config/undo", &ConfigUndo { version })? {
             return Ok(change);
         }
@@ -147,7 +144,7 @@ impl ConfigTarget {
 fn changed(
     file: &ConfigFile,
     outcome: Result<AppliedChange, ChangeError>,
-) -> Result<ConfigChange, VerbFailure> {
+) -> VerbResult<ConfigChange> {
     let changed = outcome.map_err(|error| not_changed(&error))?;
     Ok(ConfigChange::of(file, &changed.text, changed.edited, &changed.options, &[]))
 }
@@ -177,7 +174,7 @@ fn check(
     file: Option<PathBuf>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let lookup = file.map_or_else(|| settings.lookup(), ConfigLookup::Named);
     let (config, found) = Config::find(&lookup).map_err(|faults| config_failure(&faults))?;
     match found.as_deref().map(Path::display) {
@@ -198,7 +195,7 @@ fn get(
     option: Option<String>,
     json: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let out = &mut *terminal.stdout;
     if json {
         print_json(state, out)?;
@@ -240,7 +237,7 @@ fn is_section(state: &ConfigState, name: &str) -> bool {
 }
 
 /// Splits `section.key`.
-fn split(option: &str) -> Result<(String, String), VerbFailure> {
+fn split(option: &str) -> VerbResult<(String, String)> {
     match option.split_once('.') {
         Some((section, key)) => Ok((section.to_owned(), key.to_owned())),
         None => Err(VerbFailure::Said(
@@ -253,7 +250,7 @@ fn split(option: &str) -> Result<(String, String), VerbFailure> {
     }
 }
 
-fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, VerbFailure> {
+fn edit_of(verb: ConfigVerb) -> VerbResult<ConfigEdit> {
     Ok(match verb {
         ConfigVerb::Set { option, value } => {
             let (section, key) = split(&option)?;
@@ -282,7 +279,7 @@ fn edit_of(verb: ConfigVerb) -> Result<ConfigEdit, VerbFailure> {
     })
 }
 
-fn pairs(options: &[String]) -> Result<Vec<(String, String)>, VerbFailure> {
+fn pairs(options: &[String]) -> VerbResult<Vec<(String, String)>> {
     let pair = |option: &String| match option.split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
         None => Err(VerbFailure::Said(
@@ -306,11 +303,7 @@ fn name_of(edit: &ConfigEdit) -> String {
 }
 
 /// Prints the result of an edit.
-fn print(
-    name: &str,
-    change: &ConfigChange,
-    terminal: &mut Terminal<'_>,
-) -> Result<(), VerbFailure> {
+fn print(name: &str, change: &ConfigChange, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let out = &mut *terminal.stdout;
     let place = change.line.map_or_else(String::new, |line| format!("{}:{line}: ", change.file));
     match (&change.was, &change.now) {
@@ -326,7 +319,7 @@ fn print(
 }
 
 /// Prints the effect of a change of the whole text.
-fn print_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let out = &mut *terminal.stdout;
     if change.changed.is_empty() {
         writeln!(out, "{}: no option has changed", change.file)?;
@@ -336,7 +329,7 @@ fn print_effect(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<()
     print_restart(change, terminal)
 }
 
-fn print_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_restart(change: &ConfigChange, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     if !change.restart.is_empty() {
         let options = change.restart.join(", ");
         writeln!(

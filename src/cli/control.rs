@@ -16,7 +16,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use tokio::net::UnixStream;
 
 use super::config;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 use wwwoffle_api::ConfigError;
@@ -38,7 +38,7 @@ pub(crate) struct Control {
 }
 
 /// A function that is called with each line of a stream.
-type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), VerbFailure>;
+type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> VerbResult<()>;
 
 impl Control {
     /// Creates a client of the daemon on the spool at `spool`, whether the daemon runs or not.
@@ -47,7 +47,7 @@ impl Control {
     }
 
     /// Sends a request that changes nothing.
-    pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> Result<Answer, VerbFailure> {
+    pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> VerbResult<Answer> {
         let request = request(Method::GET, path, None::<&()>)?;
         self.request_complete(request)
     }
@@ -57,7 +57,7 @@ impl Control {
         &self,
         path: &str,
         body: &impl Serialize,
-    ) -> Result<Answer, VerbFailure> {
+    ) -> VerbResult<Answer> {
         let request = request(Method::POST, path, Some(body))?;
         self.request_complete(request)
     }
@@ -69,7 +69,7 @@ impl Control {
         path: &str,
         body: &impl Serialize,
         each_line: EachLine<'_>,
-    ) -> Result<(), VerbFailure> {
+    ) -> VerbResult<()> {
         let request = request(Method::POST, path, Some(body))?;
         run(async {
             let (mut sender, connection) = self.connect().await?;
@@ -85,7 +85,7 @@ impl Control {
     fn request_complete<Answer: DeserializeOwned>(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Answer, VerbFailure> {
+    ) -> VerbResult<Answer> {
         let answer = run(async {
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
@@ -97,9 +97,7 @@ impl Control {
         serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
     }
 
-    async fn connect(
-        &self,
-    ) -> Result<(http1::SendRequest<Full<Bytes>>, ApiConnection), VerbFailure> {
+    async fn connect(&self) -> VerbResult<(http1::SendRequest<Full<Bytes>>, ApiConnection)> {
         let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
         let stream =
             UnixStream::connect(path.as_path()).await.map_err(|error| self.unreachable(&error))?;
@@ -135,9 +133,7 @@ impl Control {
 
 type ApiConnection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
 
-fn run<Answer>(
-    talk: impl Future<Output = Result<Answer, VerbFailure>>,
-) -> Result<Answer, VerbFailure> {
+fn run<Answer>(talk: impl Future<Output = VerbResult<Answer>>) -> VerbResult<Answer> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -149,8 +145,8 @@ fn run<Answer>(
 /// last bytes are still unread, and `talk` may stop early.
 async fn drive<Answer>(
     connection: impl Future,
-    talk: impl Future<Output = Result<Answer, VerbFailure>>,
-) -> Result<Answer, VerbFailure> {
+    talk: impl Future<Output = VerbResult<Answer>>,
+) -> VerbResult<Answer> {
     tokio::pin!(talk);
     tokio::select! {
         biased;
@@ -164,7 +160,7 @@ fn request(
     method: Method,
     path: &str,
     body: Option<&impl Serialize>,
-) -> Result<Request<Full<Bytes>>, VerbFailure> {
+) -> VerbResult<Request<Full<Bytes>>> {
     let body = match body {
         Some(body) => serde_json::to_vec(body).map_err(|error| {
             VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
@@ -184,7 +180,7 @@ fn request(
 
 async fn head(
     response: impl Future<Output = hyper::Result<Response<Incoming>>>,
-) -> Result<Response<Incoming>, VerbFailure> {
+) -> VerbResult<Response<Incoming>> {
     match tokio::time::timeout(HEAD_TIMEOUT, response).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(broken(&error)),
@@ -196,7 +192,7 @@ async fn head(
 }
 
 /// Turns an error response into a failure.
-async fn check_status(response: Response<Incoming>) -> Result<Response<Incoming>, VerbFailure> {
+async fn check_status(response: Response<Incoming>) -> VerbResult<Response<Incoming>> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
@@ -209,7 +205,7 @@ async fn check_status(response: Response<Incoming>) -> Result<Response<Incoming>
     })
 }
 
-async fn collect(mut body: Incoming) -> Result<Vec<u8>, VerbFailure> {
+async fn collect(mut body: Incoming) -> VerbResult<Vec<u8>> {
     let mut answer = Vec::new();
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() {
@@ -222,7 +218,7 @@ async fn collect(mut body: Incoming) -> Result<Vec<u8>, VerbFailure> {
     Ok(answer)
 }
 
-async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> Result<(), VerbFailure> {
+async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> VerbResult<()> {
     let mut unfinished: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|error| broken(&error))?.into_data() else { continue };

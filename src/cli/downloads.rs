@@ -1,7 +1,7 @@
 //! `wwwoffle downloads`: lists the downloads in progress, and ends one.
 
 use super::Terminal;
-use super::failure::VerbFailure;
+use super::failure::VerbResult;
 use super::files::print_json;
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
@@ -15,7 +15,7 @@ pub(super) fn run(
     end: Option<u64>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let control = settings.control()?;
     if let Some(id) = end {
         let done: DownloadEnded = control.post("/api/downloads/end", &DownloadToEnd { id })?;

@@ -6,7 +6,7 @@ use wwwoffle_spool::{Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use super::args::{Mv, Write};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use super::{Terminal, files, offline};
 use crate::base::error_chain::error_chain;
@@ -37,7 +37,7 @@ pub(super) fn remove(
     urls: Vec<String>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let local = settings.local_host()?;
     let places: Result<Vec<_>, _> =
         urls.iter().map(|url| files::places(url, owner, &local)).collect();
@@ -73,7 +73,7 @@ pub(super) fn rename(
     typed: Mv,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let Mv { below, force, owner, from, to } = typed;
     let local = settings.local_host()?;
     let wanted = EntriesToMove { from, to, below, force, owner: named(&owner) };
@@ -102,7 +102,7 @@ pub(super) fn rename(
 }
 
 /// Prints the moved URLs, and returns whether all were moved.
-fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> Result<bool, VerbFailure> {
+fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> VerbResult<bool> {
     for one in &moved.moved {
         let (from, to) = (shown::line(&one.from), shown::line(&one.to));
         writeln!(terminal.stdout, "moved {from} to {to}")?;
@@ -123,7 +123,7 @@ pub(super) fn write(
     typed: &Write,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let local = settings.local_host()?;
     let owner = typed.owner.clone().unwrap_or(Owner::Local);
     let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
@@ -156,8 +156,8 @@ fn store_response(
     spool: &Spool,
     place: &Place,
     now: Timestamp,
-    next: &mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>,
-) -> Result<WrittenUrl, VerbFailure> {
+    next: &mut dyn FnMut() -> VerbResult<Option<Bytes>>,
+) -> VerbResult<WrittenUrl> {
     let refused = |refused: &IntakeError| VerbFailure::plain(error_chain(refused));
     let mut intake = Intake::new(place.clone(), now);
     while let Some(bytes) = next()? {
@@ -181,7 +181,7 @@ impl ResponseInput {
         Self { head: (!typed.headers).then(|| head_of(&content_type())) }
     }
 
-    fn next(&mut self, stdin: &mut dyn std::io::BufRead) -> Result<Option<Bytes>, VerbFailure> {
+    fn next(&mut self, stdin: &mut dyn std::io::BufRead) -> VerbResult<Option<Bytes>> {
         if let Some(head) = self.head.take() {
             return Ok(Some(head.into()));
         }

@@ -11,7 +11,7 @@ use wwwoffle_spool::Spool;
 use super::Terminal;
 use super::args::ImportArgs;
 use super::control::{Control, invalid_response};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::offline;
 use super::settings::Settings;
@@ -31,7 +31,7 @@ pub(super) fn run(
     typed: &ImportArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,
@@ -61,7 +61,7 @@ pub(super) fn run(
 }
 
 /// Copies standard input to a temporary file, since an archive is not read in sequence.
-fn standard_input(terminal: &mut Terminal<'_>) -> Result<NamedTempFile, VerbFailure> {
+fn standard_input(terminal: &mut Terminal<'_>) -> VerbResult<NamedTempFile> {
     let read = NamedTempFile::new().and_then(|mut file| {
         std::io::copy(&mut *terminal.stdin, &mut file)?;
         Ok(file)
@@ -91,7 +91,7 @@ impl ImportSpool {
 }
 
 /// Opens the spool for the whole import. No daemon can open it during that time.
-fn open(settings: &Settings<'_>) -> Result<ImportSpool, VerbFailure> {
+fn open(settings: &Settings<'_>) -> VerbResult<ImportSpool> {
     let root = settings.spool()?;
     let identity = offline::make_and_become_owner(&root, settings)?;
     let (spool, _) = Spool::open(&root, &offline::options(settings)?).map_err(|error| {
@@ -102,7 +102,7 @@ fn open(settings: &Settings<'_>) -> Result<ImportSpool, VerbFailure> {
 }
 
 /// Makes a path absolute, since the daemon has another working directory.
-fn absolute(path: &Path) -> Result<String, VerbFailure> {
+fn absolute(path: &Path) -> VerbResult<String> {
     let path = std::path::absolute(path)
         .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", path.display())))?;
     path.into_os_string().into_string().map_err(|path| {
@@ -110,7 +110,7 @@ fn absolute(path: &Path) -> Result<String, VerbFailure> {
     })
 }
 
-fn import_request(typed: &ImportArgs, path: &Path) -> Result<ImportRequest, VerbFailure> {
+fn import_request(typed: &ImportArgs, path: &Path) -> VerbResult<ImportRequest> {
     Ok(ImportRequest {
         path: absolute(path)?,
         replace: typed.replace,
@@ -127,7 +127,7 @@ pub(super) fn take_bundle(
     file: &Path,
     control: &Control,
     terminal: &mut Terminal<'_>,
-) -> Result<ImportReport, VerbFailure> {
+) -> VerbResult<ImportReport> {
     let path = absolute(file)?;
     let wanted = ImportRequest { path, ..ImportRequest::default() };
     let mut drawn = Drawn { is_live: false, last: None };
@@ -143,7 +143,7 @@ fn import_locally(
     settings: &Settings<'_>,
     drawn: &mut Drawn,
     terminal: &mut Terminal<'_>,
-) -> Result<ImportOutcome, VerbFailure> {
+) -> VerbResult<ImportOutcome> {
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
         .map_err(|error| VerbFailure::Said(ExitStatus::Usage, error.to_string()))?;
     let mut failed = None;
@@ -167,7 +167,7 @@ fn import_by_daemon(
     control: &Control,
     drawn: &mut Drawn,
     terminal: &mut Terminal<'_>,
-) -> Result<ImportOutcome, VerbFailure> {
+) -> VerbResult<ImportOutcome> {
     let mut outcome = None;
     control.post_stream("/api/import", wanted, &mut |line| {
         if line.is_empty() {
@@ -194,7 +194,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn draw(&mut self, report: &ImportReport, out: &mut dyn Write) -> Result<(), VerbFailure> {
+    fn draw(&mut self, report: &ImportReport, out: &mut dyn Write) -> VerbResult<()> {
         if !self.is_live || self.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Drawn {
         Ok(out.flush()?)
     }
 
-    fn clear(&mut self, out: &mut dyn Write) -> Result<(), VerbFailure> {
+    fn clear(&mut self, out: &mut dyn Write) -> VerbResult<()> {
         if self.last.take().is_some() {
             write!(out, "\r\x1b[K")?;
         }
@@ -217,7 +217,7 @@ fn print_report(
     report: &ImportReport,
     typed: &ImportArgs,
     terminal: &mut Terminal<'_>,
-) -> Result<(), VerbFailure> {
+) -> VerbResult<()> {
     if typed.json {
         return print_json(report, terminal.stdout);
     }

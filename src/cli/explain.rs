@@ -4,17 +4,13 @@ use wwwoffle_config::OptionExplanation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::Terminal;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
 /// Prints a line for each option: its value for `url`, and the place that sets it.
-pub(crate) fn run(
-    url: &str,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(crate) fn run(url: &str, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
     let parsed = CanonicalUrl::parse(url, &settings.local_host()?)
         .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", shown::line(url))))?;
     for explained in settings.config()?.explain(&parsed) {

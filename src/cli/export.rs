@@ -11,7 +11,7 @@ use super::Terminal;
 use super::args::Export;
 use super::bundle;
 use super::chosen::{ExportedPlaces, chosen};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
 use super::settings::Settings;
@@ -25,7 +25,7 @@ pub(super) fn run(
     typed: &Export,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     if typed.queue {
         return bundle::write(&typed.file, typed.json, settings, terminal);
     }
@@ -81,7 +81,7 @@ fn print_totals(
     typed: &Export,
     to_stdout: bool,
     terminal: &mut Terminal<'_>,
-) -> Result<(), VerbFailure> {
+) -> VerbResult<()> {
     let ExportReport { entries, bytes, left_out } = done;
     // If the archive goes to standard output, nothing else may.
     let out = if to_stdout { &mut *terminal.stderr } else { &mut *terminal.stdout };

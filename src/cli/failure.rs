@@ -5,6 +5,9 @@ use std::{error::Error, fmt, io};
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 
+/// The result of a verb, or of a step of one.
+pub(crate) type VerbResult<T = ExitStatus> = Result<T, VerbFailure>;
+
 /// The failure of a verb.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum VerbFailure {

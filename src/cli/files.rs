@@ -7,7 +7,7 @@ use wwwoffle_spool::{Body, BodyFile, Entry, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::plain::Plain;
 use super::settings::Settings;
 use super::{Terminal, history, offline};
@@ -30,7 +30,7 @@ pub(crate) fn hash(
     urls: &[String],
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
     for url in urls {
         match place(url, &local) {
@@ -73,7 +73,7 @@ pub(crate) fn cat(
     headers: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let CopySelector { url, owner, at } = asked;
     let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
@@ -113,7 +113,7 @@ pub(super) fn decoded(head: &[u8]) -> (Vec<u8>, Vec<Coding>) {
     }
 }
 
-pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), VerbFailure> {
+pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> VerbResult<()> {
     match entry.body() {
         Body::Whole(bytes) => out.write(bytes),
         Body::File(file) => print_file(file, out),
@@ -122,7 +122,7 @@ pub(super) fn print_body(entry: &Entry, out: &mut Plain<'_>) -> Result<(), VerbF
 
 /// Prints a large body piece by piece. The last piece is printed only after the whole body is
 /// verified, so that a damaged body never looks complete.
-fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> Result<(), VerbFailure> {
+fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> VerbResult<()> {
     let (mut verifier, mut offset) = (file.verifier(), 0_u64);
     let (mut held, mut buffer) = (Vec::new(), vec![0; PIECE]);
     loop {
@@ -149,11 +149,11 @@ fn damaged_body() -> VerbFailure {
 }
 
 /// Opens the spool for reading.
-pub(super) fn reader(settings: &Settings<'_>) -> Result<Reader, VerbFailure> {
+pub(super) fn reader(settings: &Settings<'_>) -> VerbResult<Reader> {
     let spool = settings.spool()?;
     // A daemon adds the names of pages to the spool with a short delay, so it is asked to flush
     // them. Without a daemon, or if that fails, the files are read as they are.
-    let _flushed_or_not: Result<Flushed, VerbFailure> =
+    let _flushed_or_not: VerbResult<Flushed> =
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
         if error.is_absent() {
@@ -170,7 +170,7 @@ pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
 
 /// Finds an entry of the owner, or else one of everyone. Prefers an entry for the requested
 /// spelling of the URL, then one for the canonical spelling, then the newest one.
-pub(super) fn find(reader: &Reader, places: &Places) -> Result<Option<Entry>, VerbFailure> {
+pub(super) fn find(reader: &Reader, places: &Places) -> VerbResult<Option<Entry>> {
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
         let preference = |entry: &Entry| places.spelling.preference(entry.place().variant_text());
@@ -201,7 +201,7 @@ fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
 }
 
 /// Prints one JSON value on a line, as the API sends it.
-pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> Result<(), VerbFailure> {
+pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> VerbResult<()> {
     let text = serde_json::to_string(value)
         .map_err(|error| VerbFailure::caused(ExitStatus::Failed, "cannot be written", &error))?;
     Ok(writeln!(out, "{text}")?)

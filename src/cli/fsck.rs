@@ -8,7 +8,7 @@ use serde::Serialize;
 use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Finding, Reader, Spool};
 
 use super::args::Fsck;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::fsck_index::{self, IndexCounts};
 use super::settings::Settings;
 use super::{Terminal, files};
@@ -57,7 +57,7 @@ pub(super) fn run(
     typed: &Fsck,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let how = CheckOptions::new(typed.deep).with_known(wwwoffle_index::FILE);
     let out = &mut *terminal.stdout;
     let mut written = Ok(());
@@ -101,7 +101,7 @@ fn repair(
     how: &CheckOptions,
     settings: &Settings<'_>,
     tell: &mut dyn FnMut(&Finding),
-) -> Result<CheckTotals, VerbFailure> {
+) -> VerbResult<CheckTotals> {
     let root = settings.spool()?;
     let options = super::offline::options(settings)?;
     super::offline::become_owner(&root, settings)?;
@@ -118,7 +118,7 @@ fn repair(
     })
 }
 
-fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> VerbResult<()> {
     if json {
         let Finding { path, verdict, reason, moved_to, .. } = finding;
         let moved_to = moved_to.as_deref();
@@ -139,7 +139,7 @@ fn print_sums(
     index: Option<IndexCounts>,
     typed: &Fsck,
     out: &mut dyn Write,
-) -> Result<(), VerbFailure> {
+) -> VerbResult<()> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
     if let Some(IndexCounts { agreeing, behind, .. }) = index {
         writeln!(out, "{:<15} {agreeing} of its entries agree with the files", "index")?;

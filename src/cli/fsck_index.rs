@@ -7,7 +7,7 @@ use serde::Serialize;
 use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
 use wwwoffle_spool::{CheckVerdict, Finding, Reader};
 
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
@@ -46,7 +46,7 @@ impl From<&CheckReport> for IndexCounts {
 }
 
 /// Compares the index with the files, and changes nothing.
-pub(super) fn compare(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
+pub(super) fn compare(reader: &Reader) -> VerbResult<IndexCheck> {
     match check(reader) {
         Ok(None) => Ok(IndexCheck::default()),
         Ok(Some(found)) => {
@@ -65,7 +65,7 @@ pub(super) fn compare(reader: &Reader) -> Result<IndexCheck, VerbFailure> {
 }
 
 /// Compares the index with the files, and repairs it. No daemon may have the spool open.
-pub(super) fn repair(settings: &Settings<'_>) -> Result<IndexCheck, VerbFailure> {
+pub(super) fn repair(settings: &Settings<'_>) -> VerbResult<IndexCheck> {
     let root = settings.spool()?;
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
     let before = compare(&open()?)?;

@@ -7,7 +7,7 @@ use wwwoffle_url::{BrowserUrl, extract};
 
 use super::Terminal;
 use super::args::GetArgs;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::plan;
 use super::progress::report;
@@ -32,7 +32,7 @@ pub(super) fn run(
     typed: GetArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let (aim, telling) = (aim(&typed), Telling::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
@@ -83,7 +83,7 @@ fn aim(typed: &GetArgs) -> Option<FetchSpec> {
     Some(aim)
 }
 
-fn read(file: &Path, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn read(file: &Path, terminal: &mut Terminal<'_>) -> VerbResult<String> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be read", file.display());
         VerbFailure::caused(ExitStatus::Usage, what, &error)
@@ -141,7 +141,7 @@ pub(super) fn runs(
     stop: Option<String>,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let control = settings.control()?;
     if let Some(id) = stop {
         let RunStopped { removed } = control.post("/api/runs/stop", &RunToStop { id })?;

@@ -4,7 +4,7 @@ use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
 use super::Terminal;
 use super::args::HistoryArgs;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
@@ -19,7 +19,7 @@ pub(super) fn run(
     typed: HistoryArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let HistoryArgs { json, restore, remove, owner, url } = typed;
     let change = match (restore, remove) {
         (Some(stored), _) => Some(("/api/history/restore", stored)),
@@ -42,7 +42,7 @@ pub(super) fn run(
     Ok(if history.versions.is_empty() { ExitStatus::Failed } else { ExitStatus::Done })
 }
 
-fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, VerbFailure> {
+fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> VerbResult<History> {
     let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
     let entry = find(&reader, &places)?;
@@ -53,7 +53,7 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> Result<History, 
     Ok(version_list::of(places.public.url(), entry.as_ref(), &older))
 }
 
-fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, VerbFailure> {
+fn older(reader: &Reader, entry: &Entry) -> VerbResult<Vec<Summary>> {
     let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
     // After a crash during a replacement, the current copy is also listed as a version.
     older.retain(|version| version.stored != entry.stored());
@@ -61,7 +61,7 @@ fn older(reader: &Reader, entry: &Entry) -> Result<Vec<Summary>, VerbFailure> {
 }
 
 /// Returns the older versions of a page whose current copy is gone.
-fn orphaned_versions(reader: &Reader, places: &Places) -> Result<Vec<Summary>, VerbFailure> {
+fn orphaned_versions(reader: &Reader, places: &Places) -> VerbResult<Vec<Summary>> {
     for place in [&places.own, &places.public] {
         let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
         if !older.is_empty() {
@@ -71,7 +71,7 @@ fn orphaned_versions(reader: &Reader, places: &Places) -> Result<Vec<Summary>, V
     Ok(Vec::new())
 }
 
-fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print(history: &History, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let out = &mut *terminal.stdout;
     if history.versions.is_empty() {
         return Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?);
@@ -99,11 +99,7 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> Result<(), VerbFailu
 /// Finds the copy of a URL that was current at the time `at`, among those of the owner and of
 /// everyone: the last one received up to that time, or else the first one received later. Skips
 /// copies that are gone.
-pub(super) fn find_at(
-    reader: &Reader,
-    places: &Places,
-    At(at): At,
-) -> Result<Option<Entry>, VerbFailure> {
+pub(super) fn find_at(reader: &Reader, places: &Places, At(at): At) -> VerbResult<Option<Entry>> {
     let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;

@@ -14,7 +14,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::Terminal;
 use super::args::{ListArgs, Search};
 use super::control::{Control, invalid_response};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, reader, spool_failed};
 use super::list::print;
 use super::offline;
@@ -60,7 +60,7 @@ impl Drop for OpenedSpool {
 
 impl Answerer {
     /// Returns the daemon if one runs, or else the opened spool with its index.
-    fn of(settings: &Settings<'_>) -> Result<Self, VerbFailure> {
+    fn of(settings: &Settings<'_>) -> VerbResult<Self> {
         let control = settings.control()?;
         match control.get::<serde_json::Value>("/api/status") {
             Ok(_) => return Ok(Self::Daemon(control)),
@@ -88,7 +88,7 @@ impl Answerer {
         path: &str,
         arguments: &[(&str, String)],
         act: impl FnOnce(&ListSource<'_>, &ListQuery) -> Result<T, Error>,
-    ) -> Result<T, VerbFailure> {
+    ) -> VerbResult<T> {
         let wanted = parse_query("ls", arguments)?;
         match self {
             Self::Daemon(control) => {
@@ -111,7 +111,7 @@ impl Answerer {
 
     /// Waits until the index contains all changes of the spool. Does nothing for a daemon, which
     /// keeps its index up to date.
-    fn catch_up(&self) -> Result<(), VerbFailure> {
+    fn catch_up(&self) -> VerbResult<()> {
         match self {
             Self::Daemon(_) => Ok(()),
             Self::Ourselves(opened) => {
@@ -123,7 +123,7 @@ impl Answerer {
 }
 
 /// Parses the arguments of a list.
-fn parse_query(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, VerbFailure> {
+fn parse_query(verb: &str, arguments: &[(&str, String)]) -> VerbResult<ListQuery> {
     ListQuery::parse(|name| {
         arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     })
@@ -132,7 +132,7 @@ fn parse_query(verb: &str, arguments: &[(&str, String)]) -> Result<ListQuery, Ve
 
 /// Fails with the first fault of the indexing tasks. A damaged index is rebuilt, and an unreadable
 /// part of the spool does not affect the rest, so neither is a failure.
-fn first_fault(opened: &OpenedSpool) -> Result<(), VerbFailure> {
+fn first_fault(opened: &OpenedSpool) -> VerbResult<()> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
         Some(fault) => Err(failed(&fault)),
@@ -149,7 +149,7 @@ pub(super) fn list(
     typed: &ListArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     // Invalid arguments are reported before a spool is opened.
     parse_query("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
@@ -171,7 +171,7 @@ pub(super) fn list(
 }
 
 /// Prints the items of a page, and returns their number.
-fn print_page(listed: ListItems, json: bool, out: &mut dyn Write) -> Result<u64, VerbFailure> {
+fn print_page(listed: ListItems, json: bool, out: &mut dyn Write) -> VerbResult<u64> {
     let mut count = 0;
     match listed {
         ListItems::Entries(entries) => {
@@ -215,7 +215,7 @@ fn print_page(listed: ListItems, json: bool, out: &mut dyn Write) -> Result<u64,
     Ok(count)
 }
 
-fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> VerbResult<()> {
     if json {
         return print_json(entry, out);
     }
@@ -229,11 +229,7 @@ fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> Result<(),
     )?)
 }
 
-fn print_counts(
-    name: &str,
-    (entries, bytes): (u64, u64),
-    out: &mut dyn Write,
-) -> Result<(), VerbFailure> {
+fn print_counts(name: &str, (entries, bytes): (u64, u64), out: &mut dyn Write) -> VerbResult<()> {
     let bytes = shown::bytes(bytes);
     Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
 }
@@ -243,7 +239,7 @@ pub(super) fn search(
     typed: &Search,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let words = typed.words.join(" ");
     if wwwoffle_index::Query::parse(&words).is_empty() {
         return Err(VerbFailure::Said(
@@ -289,12 +285,7 @@ pub(super) fn search(
 }
 
 /// Prints at most `most` hits and requests, and returns their number.
-fn print_hits(
-    page: &SearchPage,
-    most: u64,
-    json: bool,
-    out: &mut dyn Write,
-) -> Result<u64, VerbFailure> {
+fn print_hits(page: &SearchPage, most: u64, json: bool, out: &mut dyn Write) -> VerbResult<u64> {
     let mut count = 0;
     for hit in &page.hits {
         count += 1;
@@ -308,7 +299,7 @@ fn print_hits(
     Ok(count)
 }
 
-fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> VerbResult<()> {
     let title = hit.item.title.as_deref().map_or("-".into(), shown::line);
     writeln!(out, "{}\n  {title}", shown::line(&hit.item.url))?;
     let text = shown::line(&hit.snippet.text);
@@ -325,7 +316,7 @@ pub(super) fn reindex(
     changed: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     match Answerer::of(settings)? {
         Answerer::Daemon(control) => {
             let mut outcome = None;

@@ -5,7 +5,7 @@ use std::io::Write;
 use wwwoffle_url::CanonicalUrl;
 
 use super::Terminal;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
@@ -26,7 +26,7 @@ pub(crate) fn print(
     json: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let local = settings.local_host()?;
     let places = places(url, owner, &local).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;
@@ -51,7 +51,7 @@ pub(crate) fn print(
     Ok(if info.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print_info(info: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_info(info: &Info<Text>, out: &mut dyn Write) -> VerbResult<()> {
     writeln!(out, "url         {}", shown::line(&info.url))?;
     writeln!(out, "key         {}", info.key)?;
     match &info.kept {
@@ -60,11 +60,7 @@ fn print_info(info: &Info<Text>, out: &mut dyn Write) -> Result<(), VerbFailure>
     }
 }
 
-fn print_kept(
-    info: &Info<Text>,
-    kept: &StoredInfo,
-    out: &mut dyn Write,
-) -> Result<(), VerbFailure> {
+fn print_kept(info: &Info<Text>, kept: &StoredInfo, out: &mut dyn Write) -> VerbResult<()> {
     let owner = kept.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     writeln!(out, "status      {}", kept.status)?;
@@ -93,7 +89,7 @@ fn print_kept(
     print_fields("request", &kept.request, out)
 }
 
-fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_connection(connection: &Connection, out: &mut dyn Write) -> VerbResult<()> {
     let pinned = if connection.by_fingerprint { ", allowed by its fingerprint" } else { "" };
     let (version, suite) = (shown::line(&connection.version), shown::line(&connection.suite));
     writeln!(out, "connection  {version}, {suite}{pinned}")?;
@@ -106,7 +102,7 @@ fn print_connection(connection: &Connection, out: &mut dyn Write) -> Result<(), 
     Ok(())
 }
 
-fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> VerbResult<()> {
     let time = |time: Option<jiff::Timestamp>| time.map_or("?".to_owned(), |time| time.to_string());
     writeln!(out, "certificate {}", shown::line(&certificate.subject))?;
     writeln!(out, "            signed by {}", shown::line(&certificate.issuer))?;
@@ -122,7 +118,7 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> Result<(
     Ok(())
 }
 
-fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> VerbResult<()> {
     let counts = parts.counts;
     let parts_text = [
         (counts.kept, PartState::Kept),
@@ -147,7 +143,7 @@ fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> Result<(), VerbF
     Ok(())
 }
 
-fn print_part(part: &PartItem<Text>, out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_part(part: &PartItem<Text>, out: &mut dyn Write) -> VerbResult<()> {
     let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
     let why = part.reason.as_ref().map(|why| format!(": {}", shown::line(&why.to_string())));
     let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);
@@ -155,7 +151,7 @@ fn print_part(part: &PartItem<Text>, out: &mut dyn Write) -> Result<(), VerbFail
     Ok(writeln!(out, "{state:<11} {url} ({class}{from}){why}")?)
 }
 
-fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> Result<(), VerbFailure> {
+fn print_fields(what: &str, fields: &[Field], out: &mut dyn Write) -> VerbResult<()> {
     for field in fields {
         let value = field.value.as_deref().map_or("(not shown)".to_owned(), shown::line);
         writeln!(out, "{what:<11} {}: {value}", shown::line(&field.name))?;

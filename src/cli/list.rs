@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::args::ListArgs;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, reader, spool_failed};
 use super::hold::held_in_words;
 use super::settings::Settings;
@@ -20,7 +20,7 @@ pub(super) fn list(
     typed: &ListArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     if typed.needs_index() {
         return index::list(typed, settings, terminal);
     }
@@ -48,7 +48,7 @@ pub(super) fn list(
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> Result<(), VerbFailure> {
+pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> VerbResult<()> {
     if json {
         return print_json(item, out);
     }

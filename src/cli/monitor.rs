@@ -6,7 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::Terminal;
 use super::args::{MonitorVerb, When};
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::settings::Settings;
 use crate::base::exit::ExitStatus;
@@ -20,7 +20,7 @@ pub(super) fn run(
     verb: MonitorVerb,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let control = settings.control()?;
     match verb {
         MonitorVerb::Add { when, versions, depth, within, with, urls } => {
@@ -93,11 +93,7 @@ fn schedule(when: &When) -> Result<Schedule, String> {
     line.parse().map_err(|error| format!("{error}"))
 }
 
-fn list(
-    control: &Control,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     let list: MonitorList = control.get("/api/monitor")?;
     if json {
         print_json(&list, terminal.stdout)?;
@@ -109,11 +105,7 @@ fn list(
     Ok(ExitStatus::Done)
 }
 
-fn diff(
-    difference: &VersionDiff,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn diff(difference: &VersionDiff, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     let out = &mut *terminal.stdout;
     if json {
         print_json(difference, out)?;
@@ -152,7 +144,7 @@ fn remove(
     all: bool,
     urls: Vec<String>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let gone: DeletedUrls = control.post("/api/monitor/delete", &MonitorsToDelete { urls, all })?;
     for url in &gone.deleted {
         writeln!(terminal.stdout, "no longer monitored: {}", shown::line(url))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_spool::fs::owner_of;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -13,7 +13,7 @@ use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
 
 /// Returns the options with which the daemon would open the spool.
-pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
+pub(super) fn options(settings: &Settings<'_>) -> VerbResult<Options> {
     let config = settings.config()?;
     let startup = config.startup.clone();
     let versions = Versions::from_rule(move |url| spool_options::versions_of(&config, url));
@@ -21,7 +21,7 @@ pub(super) fn options(settings: &Settings<'_>) -> Result<Options, VerbFailure> {
 }
 
 /// Opens an existing spool to change it.
-pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, VerbFailure> {
+pub(super) fn spool(settings: &Settings<'_>) -> VerbResult<Spool> {
     let root = settings.spool()?;
     become_owner(&root, settings)?;
     // Fails if the spool is missing. `Spool::open` alone would create it.
@@ -35,7 +35,7 @@ pub(super) fn spool(settings: &Settings<'_>) -> Result<Spool, VerbFailure> {
 pub(super) fn make_and_become_owner(
     root: &Path,
     settings: &Settings<'_>,
-) -> Result<Option<Identity>, VerbFailure> {
+) -> VerbResult<Option<Identity>> {
     let startup = settings.config()?.startup;
     if owner(root)?.is_none()
         && let Some(identity) = Identity::of(&startup).map_err(|error| bad(&error))?
@@ -55,10 +55,7 @@ pub(super) fn make_and_become_owner(
 ///
 /// Returns the new identity. `None` if there is no spool, or if this process already runs as its
 /// owner.
-pub(super) fn become_owner(
-    root: &Path,
-    settings: &Settings<'_>,
-) -> Result<Option<Identity>, VerbFailure> {
+pub(super) fn become_owner(root: &Path, settings: &Settings<'_>) -> VerbResult<Option<Identity>> {
     let Some((user, group)) = owner(root)? else { return Ok(None) };
     // Read the configuration file now: the owner of the spool may have no permission to read it.
     settings.config()?;
@@ -88,7 +85,7 @@ fn bad(error: &BadIdentity) -> VerbFailure {
 
 /// Returns the owner of a spool; `None` if there is no spool. The owner of `tmp` comes first,
 /// because the daemon has made `tmp`, but another user may have made the root.
-fn owner(root: &Path) -> Result<Option<(u32, u32)>, VerbFailure> {
+fn owner(root: &Path) -> VerbResult<Option<(u32, u32)>> {
     if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
         return Ok(Some(owner));
     }
@@ -124,9 +121,9 @@ pub(super) fn absent(root: &Path) -> VerbFailure {
 /// the error says that the spool is in use.
 pub(super) fn with_or_without_daemon<T>(
     settings: &Settings<'_>,
-    with_daemon: impl FnOnce() -> Result<T, VerbFailure>,
-    without: impl FnOnce(&Spool) -> Result<T, VerbFailure>,
-) -> Result<T, VerbFailure> {
+    with_daemon: impl FnOnce() -> VerbResult<T>,
+    without: impl FnOnce(&Spool) -> VerbResult<T>,
+) -> VerbResult<T> {
     match with_daemon() {
         Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => without(&spool(settings)?),
         done => done,

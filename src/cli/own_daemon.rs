@@ -5,7 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use super::ServeOptions;
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use crate::base::exit::ExitStatus;
 use crate::daemon::run::{self, Start, StartFailure};
 use wwwoffle_api::Stopping;
@@ -15,7 +15,7 @@ pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);
 
 impl OwnDaemon {
     /// Starts the daemon, waits until it listens, and returns the line that names its addresses.
-    pub(super) fn start(options: ServeOptions) -> Result<(Self, String), VerbFailure> {
+    pub(super) fn start(options: ServeOptions) -> VerbResult<(Self, String)> {
         let ServeOptions { live, spool, listen, mode, rest } = options;
         let (ready, listens) = sync_channel(1);
         let start = Start { live, spool, listen, mode, rest };
@@ -33,9 +33,8 @@ impl OwnDaemon {
     }
 
     /// Stops the daemon, and waits until it has ended.
-    pub(super) fn stop(self, control: &Control) -> Result<(), VerbFailure> {
-        let asked: Result<Stopping, VerbFailure> =
-            control.post("/api/stop", &serde_json::json!({}));
+    pub(super) fn stop(self, control: &Control) -> VerbResult<()> {
+        let asked: VerbResult<Stopping> = control.post("/api/stop", &serde_json::json!({}));
         match asked {
             // A signal to this process may have stopped the daemon already.
             Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => end_result(self.0),
@@ -44,7 +43,7 @@ impl OwnDaemon {
     }
 }
 
-fn end_result(daemon: JoinHandle<Result<(), StartFailure>>) -> Result<(), VerbFailure> {
+fn end_result(daemon: JoinHandle<Result<(), StartFailure>>) -> VerbResult<()> {
     match daemon.join() {
         Ok(Ok(())) => Ok(()),
         Ok(Err(refusal)) => Err(VerbFailure::Said(refusal.status, refusal.message)),

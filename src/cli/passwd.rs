@@ -6,7 +6,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 use wwwoffle_config::{PasswordHash, User};
 
 use super::Terminal;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use crate::base::exit::ExitStatus;
 
 /// Maximum length of a line read as a password, in bytes.
@@ -14,10 +14,7 @@ const MAX_LINE: u64 = 4096;
 
 /// Reads a password and prints a configuration line with the hash of the password. In a terminal,
 /// the password must be typed twice and is not echoed.
-pub(crate) fn passwd(
-    user: Option<&str>,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(crate) fn passwd(user: Option<&str>, terminal: &mut Terminal<'_>) -> VerbResult {
     let password = prompt_password(user, terminal)?;
     let bad = |error| {
         VerbFailure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"))
@@ -41,7 +38,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> VerbResult<String> {
     if !terminal.typed {
         return line(terminal);
     }
@@ -55,7 +52,7 @@ fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> Result<St
     }
 }
 
-fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> VerbResult<String> {
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;
     let line = line(terminal)?;
@@ -64,7 +61,7 @@ fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> Result<String, VerbFailu
     Ok(line)
 }
 
-fn line(terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
+fn line(terminal: &mut Terminal<'_>) -> VerbResult<String> {
     let mut bytes = Vec::new();
     (&mut *terminal.stdin).take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(|error| {
         VerbFailure::caused(ExitStatus::Failed, "the password cannot be read", &error)
@@ -85,7 +82,7 @@ fn line(terminal: &mut Terminal<'_>) -> Result<String, VerbFailure> {
 struct Silence(Termios);
 
 impl Silence {
-    fn begin() -> Result<Self, VerbFailure> {
+    fn begin() -> VerbResult<Self> {
         let cannot = |error: rustix::io::Errno| {
             VerbFailure::caused(
                 ExitStatus::Failed,

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use crate::base::error_chain::error_chain;
 use wwwoffle_http::decoding::{Coding, Decoder, Output};
 
@@ -24,16 +24,16 @@ impl<'a> Plain<'a> {
     }
 
     /// Decodes and writes the next bytes of the body.
-    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), VerbFailure> {
+    pub(super) fn write(&mut self, bytes: &[u8]) -> VerbResult<()> {
         self.decode(bytes, false)
     }
 
     /// Ends the body, and fails if it is truncated.
-    pub(super) fn finish(mut self) -> Result<(), VerbFailure> {
+    pub(super) fn finish(mut self) -> VerbResult<()> {
         self.decode(&[], true)
     }
 
-    fn decode(&mut self, mut input: &[u8], is_last: bool) -> Result<(), VerbFailure> {
+    fn decode(&mut self, mut input: &[u8], is_last: bool) -> VerbResult<()> {
         loop {
             match self.decoder.decode(&mut input, is_last, &mut self.output) {
                 Ok(Output::Bytes(length)) => {

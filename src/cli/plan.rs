@@ -1,7 +1,7 @@
 //! Prints the plans of fetches.
 
 use super::Terminal;
-use super::failure::VerbFailure;
+use super::failure::VerbResult;
 use super::files::print_json;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -9,11 +9,7 @@ use crate::site::fetches::plan;
 use wwwoffle_api::plan::{QueuePlan, RunPlan, RunPlans};
 
 /// Prints the plans of recursive fetches.
-pub(super) fn runs(
-    planned: &RunPlans,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(super) fn runs(planned: &RunPlans, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     if json {
         print_json(planned, terminal.stdout)?;
         return Ok(ExitStatus::Done);
@@ -24,7 +20,7 @@ pub(super) fn runs(
     Ok(ExitStatus::Done)
 }
 
-fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let unknown = if planned.start_kept {
         ""
     } else {
@@ -42,11 +38,7 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure
 }
 
 /// Prints the plan of the queue.
-pub(super) fn queue(
-    planned: &QueuePlan,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(super) fn queue(planned: &QueuePlan, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     if json {
         print_json(planned, terminal.stdout)?;
         return Ok(ExitStatus::Done);

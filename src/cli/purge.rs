@@ -9,7 +9,7 @@ use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_url::LocalHost;
 
 use super::control::{Control, invalid_response};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::settings::Settings;
 use super::{Terminal, args, offline};
@@ -28,7 +28,7 @@ pub(super) fn run(
     typed: args::Purge,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let args::Purge { dry_run, json } = typed;
     let report = match daemon(settings)? {
         Some(control) => request_purge(&control, dry_run)?,
@@ -43,7 +43,7 @@ pub(super) fn run(
 }
 
 /// Returns a client of the daemon that has the spool open, if any.
-fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
+fn daemon(settings: &Settings<'_>) -> VerbResult<Option<Control>> {
     let control = settings.control()?;
     match control.get::<Status>("/api/status") {
         Ok(_) => Ok(Some(control)),
@@ -52,7 +52,7 @@ fn daemon(settings: &Settings<'_>) -> Result<Option<Control>, VerbFailure> {
     }
 }
 
-fn request_purge(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFailure> {
+fn request_purge(control: &Control, dry_run: bool) -> VerbResult<PurgeReport> {
     let mut result = None;
     control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
         if !line.is_empty() {
@@ -68,10 +68,7 @@ fn request_purge(control: &Control, dry_run: bool) -> Result<PurgeReport, VerbFa
 }
 
 /// Purges without a daemon. The spool is locked until the purge ends.
-fn purge_without_daemon(
-    settings: &Settings<'_>,
-    dry_run: bool,
-) -> Result<PurgeReport, VerbFailure> {
+fn purge_without_daemon(settings: &Settings<'_>, dry_run: bool) -> VerbResult<PurgeReport> {
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
@@ -90,7 +87,7 @@ fn purge_without_daemon(
 }
 
 /// Opens the index if it exists. Building it would take longer than a purge without it.
-fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, VerbFailure> {
+fn index(spool: &Spool, local: &LocalHost) -> VerbResult<Option<Index>> {
     let is_there = SYSTEM_DISK.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
     if !is_there {
         return Ok(None);
@@ -102,7 +99,7 @@ fn index(spool: &Spool, local: &LocalHost) -> Result<Option<Index>, VerbFailure>
     })
 }
 
-fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let out = &mut *terminal.stdout;
     let line = |sum: &PurgeSum| {
         let word = if sum.entries == 1 { "entry" } else { "entries" };
@@ -138,7 +135,7 @@ fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), VerbFa
 }
 
 /// Prints the entries compressed because of their age.
-fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     let entries = |count: u64| if count == 1 { "entry" } else { "entries" };
     match (&report.compressible, &report.compressed) {
         (_, Some(done)) => {
@@ -169,7 +166,7 @@ fn print_compressed(report: &PurgeReport, terminal: &mut Terminal<'_>) -> Result
 }
 
 /// Prints the space that sharing identical bodies has saved, and a failure to share them.
-fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> Result<(), VerbFailure> {
+fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> VerbResult<()> {
     for line in shared_in_words(shared) {
         writeln!(terminal.stdout, "{line}")?;
     }
@@ -186,7 +183,7 @@ pub(super) fn pin(
     pinned: bool,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let all = match daemon(settings)? {
         Some(control) if urls.is_empty() => control.get("/api/pins")?,
         Some(control) => control.post("/api/pins", &PinRequest { urls, pinned })?,
@@ -199,7 +196,7 @@ pub(super) fn pin(
     Ok(ExitStatus::Done)
 }
 
-fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> Result<Pins, VerbFailure> {
+fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> VerbResult<Pins> {
     let local = settings.local_host()?;
     let mut all = Vec::new();
     for text in urls {

@@ -4,7 +4,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::args::QueueArgs;
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::hold::held_in_words;
 use super::settings::Settings;
 use super::{Terminal, files};
@@ -20,7 +20,7 @@ pub(super) fn run(
     typed: QueueArgs,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let control = settings.control()?;
     let call = match &typed {
         QueueArgs { remove: true, .. } => Some(QueueCall::Remove),
@@ -42,12 +42,7 @@ pub(super) fn run(
 
 /// Lists the requests, sorted by `sort`: by default, in the order in which they will be fetched,
 /// with those that are not waiting at the end.
-fn list(
-    control: &Control,
-    json: bool,
-    sort: &str,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn list(control: &Control, json: bool, sort: &str, terminal: &mut Terminal<'_>) -> VerbResult {
     let mut queue: Queue = control.get("/api/queue")?;
     let out = &mut *terminal.stdout;
     // The sort is stable, so the order from an older daemon, which sends no `turn`, is unchanged.
@@ -107,7 +102,7 @@ fn targets(
     call: QueueCall,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<Targets, VerbFailure> {
+) -> VerbResult<Targets> {
     if typed.all || (typed.urls.is_empty() && call == QueueCall::Retry) {
         return Ok(Targets { requests: vec![QueueTarget::All], has_missing: false });
     }
@@ -138,7 +133,7 @@ fn change_queue(
     call: QueueCall,
     targets: &Targets,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let mut count = 0_u64;
     for target in &targets.requests {
         count += match call {
@@ -160,7 +155,7 @@ fn prioritize(
     priority: Priority,
     urls: Vec<String>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let request = PriorityRequest { priority, keys: Vec::new(), urls };
     let done: Prioritized = control.post("/api/queue/priority", &request)?;
     let requests = if done.prioritized == 1 { "request" } else { "requests" };

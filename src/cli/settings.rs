@@ -7,7 +7,7 @@ use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
 use super::control::Control;
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::{ServeOptions, programs};
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -33,7 +33,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the options to run the daemon with.
-    pub(crate) fn serve_options(&self, typed: Serve) -> Result<ServeOptions, VerbFailure> {
+    pub(crate) fn serve_options(&self, typed: Serve) -> VerbResult<ServeOptions> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
         let LoadedConfig { text, config, .. } = loaded.map_err(|faults| config_failure(&faults))?;
@@ -52,12 +52,12 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns a client of the daemon on the spool. With `--spool`, this needs no configuration.
-    pub(crate) fn control(&self) -> Result<Control, VerbFailure> {
+    pub(crate) fn control(&self) -> VerbResult<Control> {
         Ok(Control::new(&self.spool()?))
     }
 
     /// Returns the path of the spool that verbs use.
-    pub(crate) fn spool(&self) -> Result<PathBuf, VerbFailure> {
+    pub(crate) fn spool(&self) -> VerbResult<PathBuf> {
         match &self.spool {
             Some(spool) => Ok(spool.clone()),
             None => self.spool_of(&self.config()?),
@@ -65,7 +65,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the domains to which a new authority is limited.
-    pub(crate) fn name_constraints(&self) -> Result<Vec<String>, VerbFailure> {
+    pub(crate) fn name_constraints(&self) -> VerbResult<Vec<String>> {
         Ok(self.config()?.https.name_constraints.as_slice().to_vec())
     }
 
@@ -88,14 +88,14 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the names and ports of the proxy, on which canonical URLs depend.
-    pub(crate) fn local_host(&self) -> Result<LocalHost, VerbFailure> {
+    pub(crate) fn local_host(&self) -> VerbResult<LocalHost> {
         let config = self.config()?;
         let port = config.startup.listen.as_slice().first().map_or(8080, SocketAddr::port);
         Ok(config.local_host.names.at(port, None))
     }
 
     /// Returns the configuration, which is read on the first call.
-    pub(crate) fn config(&self) -> Result<Config, VerbFailure> {
+    pub(crate) fn config(&self) -> VerbResult<Config> {
         if let Some(read) = self.read.get() {
             return Ok(read.clone());
         }
@@ -109,7 +109,7 @@ impl<'a> Settings<'a> {
         ConfigLookup::new(self.config_file.as_deref(), self.environment)
     }
 
-    fn spool_of(&self, config: &Config) -> Result<PathBuf, VerbFailure> {
+    fn spool_of(&self, config: &Config) -> VerbResult<PathBuf> {
         if let Some(spool) = &self.spool {
             return Ok(spool.clone());
         }

@@ -24,7 +24,7 @@ use self::nss::Database;
 use self::plan::{TrustPlan, TrustStep};
 use self::system::System;
 use super::args::{Install, Uninstall};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
 use super::{Terminal, authority, programs};
 use crate::base::exit::ExitStatus;
@@ -69,7 +69,7 @@ pub(super) fn install(
     typed: &Install,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let (certificate, export) = match &typed.what.certificate {
         Some(file) => (read(file)?, format!("cat {}", programs::quoted(&file.to_string_lossy()))),
         None => (of(&authority::load(settings)?)?, settings.command("ca export")),
@@ -110,7 +110,7 @@ pub(super) fn uninstall(
     typed: &Uninstall,
     settings: &Settings<'_>,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let ours = chosen_certificates(typed, settings)?;
     let system = System::detect(&typed.what.root);
     let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];
@@ -158,11 +158,7 @@ pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<Stri
 
 /// Adds the authority to the certificate database of one Firefox profile. Creates a missing
 /// database.
-pub(super) fn into_profile(
-    authority: &Authority,
-    profile: &Path,
-    tool: &Path,
-) -> Result<(), VerbFailure> {
+pub(super) fn into_profile(authority: &Authority, profile: &Path, tool: &Path) -> VerbResult<()> {
     let certificate = of(authority)?;
     let exists = small_file::read(&profile.join("cert9.db")).is_ok_and(|found| found.is_some());
     let database = Database { browser: "Firefox", path: profile.to_owned(), exists };
@@ -181,7 +177,7 @@ pub(super) fn tool(settings: &Settings<'_>) -> Option<PathBuf> {
     settings.program(nss::TOOL)
 }
 
-fn of(authority: &Authority) -> Result<AuthorityCertificate, VerbFailure> {
+fn of(authority: &Authority) -> VerbResult<AuthorityCertificate> {
     AuthorityCertificate::of(authority.der().clone()).ok_or_else(|| {
         VerbFailure::plain(format_args!(
             "{:?} is not an authority made by wwwoffle",
@@ -190,7 +186,7 @@ fn of(authority: &Authority) -> Result<AuthorityCertificate, VerbFailure> {
     })
 }
 
-fn read(file: &Path) -> Result<AuthorityCertificate, VerbFailure> {
+fn read(file: &Path) -> VerbResult<AuthorityCertificate> {
     use rustls::pki_types::{CertificateDer, pem::PemObject};
     let cannot = |why: String| VerbFailure::plain(format_args!("{}: {why}", file.display()));
     let text = match small_file::read(file) {
@@ -204,7 +200,7 @@ fn read(file: &Path) -> Result<AuthorityCertificate, VerbFailure> {
     })
 }
 
-fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> Result<Ours, VerbFailure> {
+fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> VerbResult<Ours> {
     if typed.all {
         return Ok(Ours::All);
     }
@@ -254,12 +250,7 @@ struct TrustWork<'a> {
 }
 
 impl TrustWork<'_> {
-    fn run_jobs(
-        &self,
-        jobs: &[Job],
-        print: bool,
-        terminal: &mut Terminal<'_>,
-    ) -> Result<ExitStatus, VerbFailure> {
+    fn run_jobs(&self, jobs: &[Job], print: bool, terminal: &mut Terminal<'_>) -> VerbResult {
         let mut status = ExitStatus::Done;
         for Job { place, plan } in jobs {
             match plan {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use wwwoffle_url::{LocalHost, LocalNet, LocalScope};
 
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::{Terminal, args};
 use crate::base::error_chain::error_chain;
@@ -43,10 +43,7 @@ type UrlAnswer = Result<Value, Unanswerable>;
 
 /// Answers questions until standard input ends. A question without an answer gets an `error` on its
 /// line and does not stop the others.
-pub(super) fn answer(
-    typed: &args::Url,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(super) fn answer(typed: &args::Url, terminal: &mut Terminal<'_>) -> VerbResult {
     let names: Vec<&str> = typed.localhost.iter().map(String::as_str).collect();
     let patterns: Vec<&str> = typed.localnet.iter().map(String::as_str).collect();
     let local_host = LocalHost::new(&names, typed.http_port, Some(typed.https_port))

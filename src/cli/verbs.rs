@@ -14,7 +14,7 @@ use wwwoffle_config::Size;
 
 use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
 use super::control::{Control, invalid_response};
-use super::failure::VerbFailure;
+use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
 use super::settings::Settings;
 use super::{
@@ -38,11 +38,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Runs a verb, except `serve`, which the caller has handled.
-pub(crate) fn run(
-    verb: Verb,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+pub(crate) fn run(verb: Verb, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
     match verb {
         Verb::Serve(_) => Ok(ExitStatus::Usage),
         Verb::Online => mode(&settings.control()?, ModeSetting::Online, terminal),
@@ -99,11 +95,7 @@ pub(crate) fn run(
     }
 }
 
-fn mode(
-    control: &Control,
-    mode: ModeSetting,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn mode(control: &Control, mode: ModeSetting, terminal: &mut Terminal<'_>) -> VerbResult {
     let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;
     if change.mode == change.was {
         writeln!(terminal.stdout, "{} (as before)", change.mode)?;
@@ -113,11 +105,7 @@ fn mode(
     Ok(ExitStatus::Done)
 }
 
-fn fetch(
-    typed: &Fetch,
-    control: &Control,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn fetch(typed: &Fetch, control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
     let Fetch { wait, budget, plan, json, .. } = *typed;
     if plan {
         let planned: QueuePlan = control.get("/api/queue/plan")?;
@@ -162,7 +150,7 @@ pub(super) fn follow(
     body: &impl serde::Serialize,
     telling: Telling,
     terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+) -> VerbResult {
     let is_live = terminal.live && telling == Telling::Words;
     let (begun, mut progress) = (Instant::now(), ProgressDisplay::new(is_live));
     let streamed = control.post_stream(path, body, &mut |line| {
@@ -202,11 +190,7 @@ fn requests(count: u64) -> String {
     if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
-fn status(
-    control: &Control,
-    json: bool,
-    terminal: &mut Terminal<'_>,
-) -> Result<ExitStatus, VerbFailure> {
+fn status(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     let status: Status = control.get("/api/status")?;
     let out = &mut *terminal.stdout;
     if json {
@@ -262,7 +246,7 @@ fn status(
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.
-fn stop(control: &Control, terminal: &mut Terminal<'_>) -> Result<ExitStatus, VerbFailure> {
+fn stop(control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
     let Status { process: DaemonProcess { pid, .. }, .. } = control.get("/api/status")?;
     let process = process(pid);
     let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
@@ -288,7 +272,7 @@ fn process(pid: u32) -> Option<OwnedFd> {
 
 /// Waits a moment for the end of the process, and returns whether it has ended. A process that is
 /// not visible from here has ended if no daemon responds, or a daemon with another process ID.
-fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> Result<bool, VerbFailure> {
+fn has_ended(process: Option<&OwnedFd>, control: &Control, pid: u32) -> VerbResult<bool> {
     let Some(process) = process else {
         std::thread::sleep(STOP_POLL);
         return Ok(match control.get::<Status>("/api/status") {

@@ -9,7 +9,7 @@ use std::{
 
 use super::Control;
 use crate::base::exit::ExitStatus;
-use crate::cli::failure::VerbFailure;
+use crate::cli::failure::{VerbFailure, VerbResult};
 use wwwoffle_api::{ModeChange, ModeRequest, ModeSetting};
 
 /// Serves one connection on the socket of `spool` in a thread: reads one request, sends `answer` in
@@ -44,7 +44,7 @@ pub(in crate::cli) fn ok(body: &str) -> String {
     format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-fn change(spool: &Path) -> Result<ModeChange, VerbFailure> {
+fn change(spool: &Path) -> VerbResult<ModeChange> {
     Control::new(spool).post("/api/mode", &ModeRequest { mode: ModeSetting::Online })
 }
 

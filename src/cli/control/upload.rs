@@ -13,12 +13,14 @@ use serde::de::DeserializeOwned;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::{Control, VerbFailure, broken, check_status, collect, drive, invalid_response, run};
+use super::{
+    Control, VerbFailure, VerbResult, broken, check_status, collect, drive, invalid_response, run,
+};
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
 
 /// A function that returns the next piece of the body, or `None` at the end. It may block.
-pub(crate) type UploadSource<'a> = &'a mut dyn FnMut() -> Result<Option<Bytes>, VerbFailure>;
+pub(crate) type UploadSource<'a> = &'a mut dyn FnMut() -> VerbResult<Option<Bytes>>;
 
 impl Control {
     /// Whether a daemon accepts connections.
@@ -31,7 +33,7 @@ impl Control {
         &self,
         path: &str,
         next: UploadSource<'_>,
-    ) -> Result<Answer, VerbFailure> {
+    ) -> VerbResult<Answer> {
         let (feed, hear) = mpsc::channel::<io::Result<Bytes>>(1);
         let pieces = stream::unfold(hear, |mut hear| async move {
             let piece = hear.recv().await?;
@@ -77,10 +79,7 @@ impl Control {
 
 /// Sends all pieces. If reading fails, the body is aborted, so that the daemon does not take it for
 /// complete.
-async fn feed_all(
-    feed: mpsc::Sender<io::Result<Bytes>>,
-    next: UploadSource<'_>,
-) -> Result<(), VerbFailure> {
+async fn feed_all(feed: mpsc::Sender<io::Result<Bytes>>, next: UploadSource<'_>) -> VerbResult<()> {
     loop {
         match next() {
             Ok(Some(piece)) => {
