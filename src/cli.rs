@@ -54,7 +54,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
 use self::args::{Arguments, Verb};
-use self::failure::{VerbFailure, VerbResult};
+use self::failure::VerbFailure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -80,6 +80,13 @@ impl fmt::Debug for Terminal<'_> {
     }
 }
 
+/// What every verb works with.
+#[derive(Debug)]
+pub(crate) struct VerbContext<'a> {
+    pub(crate) settings: Settings<'a>,
+    pub(crate) terminal: Terminal<'a>,
+}
+
 /// The options to run the daemon with.
 #[derive(Debug)]
 pub struct ServeOptions {
@@ -99,18 +106,26 @@ pub struct ServeOptions {
 /// daemon.
 ///
 /// `serve` gets the terminal too, for its one line on standard output and for startup errors.
-pub fn run(
+pub fn run<'a>(
     args: impl IntoIterator<Item = OsString>,
-    environment: &Environment,
-    terminal: &mut Terminal<'_>,
+    environment: &'a Environment,
+    mut terminal: Terminal<'a>,
     serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
 ) -> ExitStatus {
     let typed: Vec<OsString> = args.into_iter().collect();
-    let arguments = match Arguments::try_parse_from(&typed) {
+    let Arguments { config, spool, verb } = match Arguments::try_parse_from(&typed) {
         Ok(arguments) => arguments,
-        Err(error) => return explain(&error, &typed, terminal),
+        Err(error) => return explain(&error, &typed, &mut terminal),
     };
-    let outcome = dispatch(arguments, environment, terminal, serve);
+    let mut context = VerbContext { settings: Settings::new(config, spool, environment), terminal };
+    let outcome = match verb {
+        Verb::Serve(typed) => {
+            let options = context.settings.serve_options(typed);
+            options.map(|options| serve(options, &mut context.terminal))
+        }
+        verb => verbs::run(verb, &mut context),
+    };
+    let VerbContext { terminal, .. } = context;
     let flushed = terminal.stdout.flush().map_err(VerbFailure::from);
     match outcome.and_then(|status| flushed.map(|()| status)) {
         Ok(status) => status,
@@ -120,20 +135,6 @@ pub fn run(
             let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
             status
         }
-    }
-}
-
-fn dispatch(
-    arguments: Arguments,
-    environment: &Environment,
-    terminal: &mut Terminal<'_>,
-    serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
-) -> VerbResult {
-    let Arguments { config, spool, verb } = arguments;
-    let settings = Settings::new(config, spool, environment);
-    match verb {
-        Verb::Serve(typed) => Ok(serve(settings.serve_options(typed)?, terminal)),
-        verb => verbs::run(verb, &settings, terminal),
     }
 }
 

@@ -15,9 +15,9 @@ fn main() -> ExitCode {
     let (mut stdin, mut stdout, mut stderr) =
         (io::stdin().lock(), io::stdout().lock(), io::stderr());
     let (live, typed) = (stdout.is_terminal(), stdin.is_terminal());
-    let mut terminal =
+    let terminal =
         Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live, typed };
-    cli::run(std::env::args_os(), &environment::read(), &mut terminal, serve).into()
+    cli::run(std::env::args_os(), &environment::read(), terminal, serve).into()
 }
 
 fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {

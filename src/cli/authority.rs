@@ -7,7 +7,7 @@ use std::path::Path;
 use super::args::AuthorityVerb;
 use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
-use super::{Terminal, offline, trust};
+use super::{VerbContext, offline, trust};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -15,24 +15,20 @@ use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
 /// Runs a subcommand of `ca`.
-pub(crate) fn run(
-    verb: AuthorityVerb,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(crate) fn run(verb: AuthorityVerb, context: &mut VerbContext<'_>) -> VerbResult {
     match verb {
-        AuthorityVerb::Show => show(&load(settings)?, settings, terminal),
+        AuthorityVerb::Show => show(&load(&context.settings)?, context),
         AuthorityVerb::Export { der: false } => {
-            terminal.stdout.write_all(load(settings)?.pem().as_bytes())?;
+            context.terminal.stdout.write_all(load(&context.settings)?.pem().as_bytes())?;
             Ok(ExitStatus::Done)
         }
         AuthorityVerb::Export { der: true } => {
-            terminal.stdout.write_all(load(settings)?.der())?;
+            context.terminal.stdout.write_all(load(&context.settings)?.der())?;
             Ok(ExitStatus::Done)
         }
-        AuthorityVerb::Install(typed) => trust::install(&typed, settings, terminal),
-        AuthorityVerb::Uninstall(typed) => trust::uninstall(&typed, settings, terminal),
-        AuthorityVerb::Renew => renew(settings, terminal),
+        AuthorityVerb::Install(typed) => trust::install(&typed, context),
+        AuthorityVerb::Uninstall(typed) => trust::uninstall(&typed, context),
+        AuthorityVerb::Renew => renew(context),
     }
 }
 
@@ -69,7 +65,8 @@ pub(super) fn unreadable(error: &BadFile) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, format!("no certificate authority: {why}{remedy}"))
 }
 
-fn show(authority: &Authority, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
+fn show(authority: &Authority, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let (spool, out) = (settings.spool()?, &mut *terminal.stdout);
     writeln!(out, "name         {}", authority.name())?;
     writeln!(out, "SHA-256      {}", authority.fingerprint())?;
@@ -96,7 +93,8 @@ fn show(authority: &Authority, settings: &Settings<'_>, terminal: &mut Terminal<
     Ok(ExitStatus::Done)
 }
 
-fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
+fn renew(context: &mut VerbContext<'_>) -> VerbResult {
+    let settings = &context.settings;
     let spool = settings.spool()?;
     // Without this check, a new authority would be created even in a directory that is not a spool.
     if !files::exists(&spool) {
@@ -111,9 +109,9 @@ fn renew(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
                 &error,
             )
         })?;
-    show(&new, settings, terminal)?;
+    show(&new, context)?;
     writeln!(
-        terminal.stderr,
+        context.terminal.stderr,
         "wwwoffle: the daemon uses the new authority from its next start; browsers must then trust \
          it (see the page /ca)"
     )?;

@@ -16,7 +16,7 @@ use super::failure::{VerbFailure, VerbResult};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::trust;
-use super::{Terminal, authority, programs};
+use super::{VerbContext, authority, programs};
 use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
 use wwwoffle_api::Status;
@@ -26,11 +26,8 @@ use wwwoffle_api::Status;
 const SNAPS: &str = "/snap/bin";
 
 /// Starts the browser, and waits until it is closed.
-pub(super) fn run(
-    typed: &Browse,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: &Browse, context: &mut VerbContext<'_>) -> VerbResult {
+    let settings = &context.settings;
     let find = |name: &str| settings.program(name);
     let browser = plan::choose(typed.browser.as_deref(), find).map_err(VerbFailure::plain)?;
     let tool = trust::tool(settings);
@@ -43,30 +40,30 @@ pub(super) fn run(
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,
-        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(start(settings, terminal)?),
+        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(start(context)?),
         Err(failure) => return Err(failure),
     };
-    let outcome = control.get("/api/status").and_then(|status: Status| {
-        browse(typed, &browser, tool.as_deref(), &status, settings, terminal)
-    });
+    let outcome = control
+        .get("/api/status")
+        .and_then(|status: Status| browse(typed, &browser, tool.as_deref(), &status, context));
     let stopped = own.map_or(Ok(()), |own| own.stop(&control));
     outcome.and_then(|status| stopped.map(|()| status))
 }
 
 /// Starts a daemon in this process, which the caller stops when the browser is closed. If a
 /// configured address is in use, the daemon listens on a free port of 127.0.0.1 instead.
-fn start(settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult<OwnDaemon> {
+fn start(context: &mut VerbContext<'_>) -> VerbResult<OwnDaemon> {
     let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
-    let mut options = settings.serve_options(typed)?;
+    let mut options = context.settings.serve_options(typed)?;
     if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
         writeln!(
-            terminal.stderr,
+            context.terminal.stderr,
             "wwwoffle: the configured address is in use by another program; using another port"
         )?;
         options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     }
     let (own, line) = OwnDaemon::start(options)?;
-    writeln!(terminal.stderr, "{line}, until the browser is closed")?;
+    writeln!(context.terminal.stderr, "{line}, until the browser is closed")?;
     Ok(own)
 }
 
@@ -75,9 +72,9 @@ fn browse(
     browser: &Browser,
     tool: Option<&Path>,
     status: &Status,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
+    context: &mut VerbContext<'_>,
 ) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let proxy = plan::proxy(&status.process.listen)
         .ok_or_else(|| VerbFailure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;

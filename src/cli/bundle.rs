@@ -18,7 +18,7 @@ use super::files::{print_json, reader, spool_failed};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
-use super::{ServeOptions, Terminal};
+use super::{ServeOptions, Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
 use crate::base::{clock, shown, small_file};
@@ -26,12 +26,8 @@ use crate::storage::store::timestamp;
 use wwwoffle_api::{FetchRequest, Flushed};
 
 /// Writes the queued requests into a bundle.
-pub(super) fn write(
-    file: &Path,
-    json: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn write(file: &Path, json: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     if !file.to_string_lossy().ends_with(".warc.gz") {
         let what = "the name of a bundle must end with .warc.gz";
         return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
@@ -58,12 +54,8 @@ pub(super) fn write(
 }
 
 /// Fetches the requests of a bundle, and adds the responses to it.
-pub(super) fn fetch(
-    file: &Path,
-    json: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn fetch(file: &Path, json: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
     let bundle = Bundle::read(file, &local).map_err(|error| failed(file, &error))?;
     if bundle.is_empty() {

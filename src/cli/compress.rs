@@ -3,8 +3,7 @@
 use super::args::Compress;
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
-use super::settings::Settings;
-use super::{Terminal, files, offline};
+use super::{Terminal, VerbContext, files, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
@@ -13,12 +12,8 @@ use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, CompressedUrls, EntriesToCompress};
 
 /// Compresses or decompresses the named entries.
-pub(super) fn run(
-    typed: Compress,
-    form: StoredForm,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: Compress, form: StoredForm, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let Compress { all: _, host, owner, urls } = typed;
     let which = if urls.is_empty() {
         Which::Hosts(host.clone())

@@ -13,7 +13,7 @@ use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::settings::config_failure;
-use super::{Settings, Terminal};
+use super::{Settings, Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::site::configuration::call::config_error;
@@ -22,11 +22,8 @@ use wwwoffle_api::{
 };
 
 /// Runs a subcommand of `config`.
-pub(crate) fn run(
-    verb: ConfigVerb,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(crate) fn run(verb: ConfigVerb, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let at = ConfigTarget::of(settings);
     match verb {
         ConfigVerb::Path => {
@@ -39,7 +36,7 @@ pub(crate) fn run(
             let text = at.file().read().map_err(|error| not_changed(&error))?.text;
             terminal.stdout.write_all(without_secrets(&text).as_bytes())?;
         }
-        ConfigVerb::Check { file } => return check(file, settings, terminal),
+        ConfigVerb::Check { file } => return check(file, context),
         ConfigVerb::Get { json, option } => return get(&at.state()?, option, json, terminal),
         ConfigVerb::Versions => {
             for version in at.versions()?.versions {
@@ -170,11 +167,8 @@ pub(super) fn change_failure(error: &ConfigError) -> VerbFailure {
     VerbFailure::Said(status, message)
 }
 
-fn check(
-    file: Option<PathBuf>,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+fn check(file: Option<PathBuf>, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let lookup = file.map_or_else(|| settings.lookup(), ConfigLookup::Named);
     let (config, found) = Config::find(&lookup).map_err(|faults| config_failure(&faults))?;
     match found.as_deref().map(Path::display) {

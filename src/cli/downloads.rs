@@ -1,35 +1,29 @@
 //! `wwwoffle downloads`: lists the downloads in progress, and ends one.
 
-use super::Terminal;
+use super::VerbContext;
 use super::failure::VerbResult;
 use super::files::print_json;
-use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
 use wwwoffle_api::{DownloadEnded, DownloadToEnd, Status};
 
 /// Lists the downloads, or ends one.
-pub(super) fn run(
-    json: bool,
-    end: Option<u64>,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
-    let control = settings.control()?;
+pub(super) fn run(json: bool, end: Option<u64>, context: &mut VerbContext<'_>) -> VerbResult {
+    let (control, out) = (context.settings.control()?, &mut *context.terminal.stdout);
     if let Some(id) = end {
         let done: DownloadEnded = control.post("/api/downloads/end", &DownloadToEnd { id })?;
-        writeln!(terminal.stdout, "ended: {}", shown::line(&done.url))?;
+        writeln!(out, "ended: {}", shown::line(&done.url))?;
         return Ok(ExitStatus::Done);
     }
     let status: Status = control.get("/api/status")?;
     if json {
-        print_json(&status.downloads, terminal.stdout)?;
+        print_json(&status.downloads, out)?;
         return Ok(ExitStatus::Done);
     }
     for download in &status.downloads {
         let (line, url) = (progress::describe_download(download), shown::line(&download.url));
-        writeln!(terminal.stdout, "{}  {line} {url}", download.id)?;
+        writeln!(out, "{}  {line} {url}", download.id)?;
     }
     Ok(ExitStatus::Done)
 }

@@ -7,8 +7,7 @@ use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use super::args::{Mv, Write};
 use super::failure::{VerbFailure, VerbResult};
-use super::settings::Settings;
-use super::{Terminal, files, offline};
+use super::{Terminal, VerbContext, files, offline};
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
@@ -35,9 +34,9 @@ fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
 pub(super) fn remove(
     owner: &Owner,
     urls: Vec<String>,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
+    context: &mut VerbContext<'_>,
 ) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
     let places: Result<Vec<_>, _> =
         urls.iter().map(|url| files::places(url, owner, &local)).collect();
@@ -69,11 +68,8 @@ fn forget(spool: &Spool, all: &[Places]) -> Result<DeletedUrls, wwwoffle_spool::
 }
 
 /// Stores entries under other URLs.
-pub(super) fn rename(
-    typed: Mv,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn rename(typed: Mv, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let Mv { below, force, owner, from, to } = typed;
     let local = settings.local_host()?;
     let wanted = EntriesToMove { from, to, below, force, owner: named(&owner) };
@@ -119,11 +115,8 @@ fn print(moved: &MovedUrls, terminal: &mut Terminal<'_>) -> VerbResult<bool> {
 }
 
 /// Stores standard input as a response.
-pub(super) fn write(
-    typed: &Write,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn write(typed: &Write, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
     let owner = typed.owner.clone().unwrap_or(Owner::Local);
     let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {

@@ -8,13 +8,13 @@ use tempfile::NamedTempFile;
 use wwwoffle_archive::{ImportControl, ImportReport, SHOWN, import};
 use wwwoffle_spool::Spool;
 
-use super::Terminal;
 use super::args::ImportArgs;
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::offline;
 use super::settings::Settings;
+use super::{Terminal, VerbContext};
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
@@ -27,11 +27,8 @@ use wwwoffle_api::{ImportEvent, ImportRequest, Status};
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
 /// Imports archives one after the other, and prints the result of each.
-pub(super) fn run(
-    typed: &ImportArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let control = settings.control()?;
     let own = match control.get::<Status>("/api/status") {
         Ok(_) => None,

@@ -3,18 +3,17 @@
 use wwwoffle_config::OptionExplanation;
 use wwwoffle_url::CanonicalUrl;
 
-use super::Terminal;
+use super::VerbContext;
 use super::failure::{VerbFailure, VerbResult};
-use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 
 /// Prints a line for each option: its value for `url`, and the place that sets it.
-pub(crate) fn run(url: &str, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
-    let parsed = CanonicalUrl::parse(url, &settings.local_host()?)
+pub(crate) fn run(url: &str, context: &mut VerbContext<'_>) -> VerbResult {
+    let parsed = CanonicalUrl::parse(url, &context.settings.local_host()?)
         .map_err(|error| VerbFailure::plain(format_args!("{}: {error}", shown::line(url))))?;
-    for explained in settings.config()?.explain(&parsed) {
-        writeln!(terminal.stdout, "{}", line(&explained))?;
+    for explained in context.settings.config()?.explain(&parsed) {
+        writeln!(context.terminal.stdout, "{}", line(&explained))?;
     }
     Ok(ExitStatus::Done)
 }

@@ -7,28 +7,24 @@ use serde_json::json;
 use wwwoffle_archive::{ExportOptions, ExportReport, to_folder, to_wacz, to_warc, to_warc_file};
 use wwwoffle_spool::Entry;
 
-use super::Terminal;
 use super::args::Export;
 use super::bundle;
 use super::chosen::{ExportedPlaces, chosen};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
-use super::settings::Settings;
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::site::entries::exchange::title;
 use crate::storage::store::timestamp;
 
 /// Writes the archive.
-pub(super) fn run(
-    typed: &Export,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: &Export, context: &mut VerbContext<'_>) -> VerbResult {
     if typed.queue {
-        return bundle::write(&typed.file, typed.json, settings, terminal);
+        return bundle::write(&typed.file, typed.json, context);
     }
+    let VerbContext { settings, terminal } = context;
     let (reader, options) = (reader(settings)?, options(typed.chosen.versions));
     let ExportedPlaces { mut places, sub_resources, personal, notes } =
         chosen(&typed.chosen, &reader)?;

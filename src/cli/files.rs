@@ -10,7 +10,7 @@ use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::plain::Plain;
 use super::settings::Settings;
-use super::{Terminal, history, offline};
+use super::{VerbContext, history, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
@@ -26,11 +26,8 @@ use wwwoffle_http::{
 const PIECE: usize = 64 * 1024;
 
 /// Prints the key of each URL, and its path in the spool.
-pub(crate) fn hash(
-    urls: &[String],
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(crate) fn hash(urls: &[String], context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
     for url in urls {
         match place(url, &local) {
@@ -71,9 +68,9 @@ pub(crate) fn cat(
     asked: &CopySelector,
     what: BodyForm,
     headers: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
+    context: &mut VerbContext<'_>,
 ) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let CopySelector { url, owner, at } = asked;
     let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;

@@ -11,7 +11,7 @@ use super::args::Fsck;
 use super::failure::{VerbFailure, VerbResult};
 use super::fsck_index::{self, IndexCounts};
 use super::settings::Settings;
-use super::{Terminal, files};
+use super::{VerbContext, files};
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -53,11 +53,8 @@ struct FindingCounts {
 }
 
 /// Checks the spool, and repairs it if requested.
-pub(super) fn run(
-    typed: &Fsck,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: &Fsck, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let how = CheckOptions::new(typed.deep).with_known(wwwoffle_index::FILE);
     let out = &mut *terminal.stdout;
     let mut written = Ok(());

@@ -5,14 +5,13 @@ use std::path::Path;
 
 use wwwoffle_url::{BrowserUrl, extract};
 
-use super::Terminal;
 use super::args::GetArgs;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::plan;
 use super::progress::report;
-use super::settings::Settings;
 use super::verbs::{Telling, follow};
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{shown, small_file};
 use wwwoffle_api::GetRequest;
@@ -28,11 +27,8 @@ const MAX_TEXT: u64 = 64 << 20;
 const NOWHERE: &str = "http://nowhere.invalid/";
 
 /// Gets the URLs, and shows the progress.
-pub(super) fn run(
-    typed: GetArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let (aim, telling) = (aim(&typed), Telling::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
@@ -136,25 +132,20 @@ fn written(text: &str) -> Vec<String> {
 }
 
 /// Lists the recursive fetches, or stops one.
-pub(super) fn runs(
-    json: bool,
-    stop: Option<String>,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
-    let control = settings.control()?;
+pub(super) fn runs(json: bool, stop: Option<String>, context: &mut VerbContext<'_>) -> VerbResult {
+    let (control, out) = (context.settings.control()?, &mut *context.terminal.stdout);
     if let Some(id) = stop {
         let RunStopped { removed } = control.post("/api/runs/stop", &RunToStop { id })?;
-        writeln!(terminal.stdout, "stopped; requests removed from the queue: {removed}")?;
+        writeln!(out, "stopped; requests removed from the queue: {removed}")?;
         return Ok(ExitStatus::Done);
     }
     let list: RunList = control.get("/api/runs")?;
     if json {
-        print_json(&list, terminal.stdout)?;
+        print_json(&list, out)?;
         return Ok(ExitStatus::Done);
     }
     for run in &list.runs {
-        writeln!(terminal.stdout, "{}", line(run))?;
+        writeln!(out, "{}", line(run))?;
     }
     Ok(ExitStatus::Done)
 }

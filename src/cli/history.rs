@@ -2,11 +2,11 @@
 
 use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
-use super::Terminal;
 use super::args::HistoryArgs;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{find, places, print_json, reader, spool_failed};
 use super::settings::Settings;
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
@@ -15,11 +15,8 @@ use crate::storage::versions::at::{At, nearest};
 use wwwoffle_api::{History, VersionRequest};
 
 /// Lists the versions, or makes the daemon restore or remove one.
-pub(super) fn run(
-    typed: HistoryArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: HistoryArgs, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let HistoryArgs { json, restore, remove, owner, url } = typed;
     let change = match (restore, remove) {
         (Some(stored), _) => Some(("/api/history/restore", stored)),

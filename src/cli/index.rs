@@ -11,7 +11,7 @@ use wwwoffle_index::{Error, Index, ReindexScope, Sessions, Viewer};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::url_encode_form_args;
 
-use super::Terminal;
+use super::VerbContext;
 use super::args::{ListArgs, Search};
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
@@ -145,11 +145,8 @@ fn failed(error: &Error) -> VerbFailure {
 }
 
 /// Lists entries from the index, requesting [`AT_ONCE`] at a time.
-pub(super) fn list(
-    typed: &ListArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     // Invalid arguments are reported before a spool is opened.
     parse_query("ls", &typed.arguments())?;
     let answerer = Answerer::of(settings)?;
@@ -235,11 +232,8 @@ fn print_counts(name: &str, (entries, bytes): (u64, u64), out: &mut dyn Write) -
 }
 
 /// Searches for words, and prints the hits: stored pages, best first, and queued requests.
-pub(super) fn search(
-    typed: &Search,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn search(typed: &Search, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let words = typed.words.join(" ");
     if wwwoffle_index::Query::parse(&words).is_empty() {
         return Err(VerbFailure::Said(
@@ -312,11 +306,8 @@ fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> VerbResult<()> {
 }
 
 /// Rebuilds the index, or adds changes that other programs made in the spool.
-pub(super) fn reindex(
-    changed: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn reindex(changed: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     match Answerer::of(settings)? {
         Answerer::Daemon(control) => {
             let mut outcome = None;

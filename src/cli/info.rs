@@ -4,10 +4,9 @@ use std::io::Write;
 
 use wwwoffle_url::CanonicalUrl;
 
-use super::Terminal;
+use super::VerbContext;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{find, places, print_json, reader, spool_failed};
-use super::settings::Settings;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
@@ -24,9 +23,9 @@ pub(crate) fn print(
     url: &str,
     owner: &Owner,
     json: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
+    context: &mut VerbContext<'_>,
 ) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
     let places = places(url, owner, &local).map_err(VerbFailure::plain)?;
     let reader = reader(settings)?;

@@ -6,8 +6,7 @@ use super::args::ListArgs;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, reader, spool_failed};
 use super::hold::held_in_words;
-use super::settings::Settings;
-use super::{Terminal, index};
+use super::{VerbContext, index};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::storage::lists::recorded::as_recorded;
@@ -16,13 +15,9 @@ use wwwoffle_api::{EntryItem, ListKind};
 
 /// Lists the entries, unsorted, or the queued requests, oldest first. Other lists come from the
 /// index.
-pub(super) fn list(
-    typed: &ListArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResult {
     if typed.needs_index() {
-        return index::list(typed, settings, terminal);
+        return index::list(typed, context);
     }
     let json = typed.json;
     let what = typed
@@ -30,7 +25,7 @@ pub(super) fn list(
         .as_deref()
         .map_or(Ok(ListKind::ALL), ListKind::parse)
         .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("ls: {error}")))?;
-    let (reader, out) = (reader(settings)?, &mut *terminal.stdout);
+    let (reader, out) = (reader(&context.settings)?, &mut *context.terminal.stdout);
     match what {
         ListKind::Entries { scheme, host } => {
             for summary in reader.list(scheme, host).map_err(|error| spool_failed(&error))? {

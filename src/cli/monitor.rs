@@ -3,12 +3,11 @@
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
-use super::Terminal;
 use super::args::{MonitorVerb, When};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
-use super::settings::Settings;
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use wwwoffle_api::{
@@ -16,12 +15,8 @@ use wwwoffle_api::{
 };
 
 /// Runs a subcommand of `monitor`.
-pub(super) fn run(
-    verb: MonitorVerb,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
-    let control = settings.control()?;
+pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResult {
+    let (control, terminal) = (context.settings.control()?, &mut context.terminal);
     match verb {
         MonitorVerb::Add { when, versions, depth, within, with, urls } => {
             let schedule = schedule(&when).map_err(|error| {

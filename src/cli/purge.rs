@@ -12,7 +12,7 @@ use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
 use super::settings::Settings;
-use super::{Terminal, args, offline};
+use super::{Terminal, VerbContext, args, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::site::purge::page::{in_words, shared_in_words};
@@ -24,11 +24,8 @@ use wwwoffle_api::{
 };
 
 /// Purges, or prints what would be removed.
-pub(super) fn run(
-    typed: args::Purge,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn run(typed: args::Purge, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let args::Purge { dry_run, json } = typed;
     let report = match daemon(settings)? {
         Some(control) => request_purge(&control, dry_run)?,
@@ -178,12 +175,8 @@ fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> VerbResult
 }
 
 /// Pins or unpins `urls`, and lists the pinned URLs. Without `urls`, only lists them.
-pub(super) fn pin(
-    urls: Vec<String>,
-    pinned: bool,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn pin(urls: Vec<String>, pinned: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let all = match daemon(settings)? {
         Some(control) if urls.is_empty() => control.get("/api/pins")?,
         Some(control) => control.post("/api/pins", &PinRequest { urls, pinned })?,

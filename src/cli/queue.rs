@@ -6,8 +6,7 @@ use super::args::QueueArgs;
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::hold::held_in_words;
-use super::settings::Settings;
-use super::{Terminal, files};
+use super::{Terminal, VerbContext, files};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use wwwoffle_api::{
@@ -16,28 +15,24 @@ use wwwoffle_api::{
 };
 
 /// Lists the queue, or changes some of its requests.
-pub(super) fn run(
-    typed: QueueArgs,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
-    let control = settings.control()?;
+pub(super) fn run(typed: QueueArgs, context: &mut VerbContext<'_>) -> VerbResult {
+    let control = context.settings.control()?;
     let call = match &typed {
         QueueArgs { remove: true, .. } => Some(QueueCall::Remove),
         QueueArgs { retry: true, .. } => Some(QueueCall::Retry),
         _ => None,
     };
     if let Some(call) = call {
-        let targets = targets(&control, &typed, call, settings, terminal)?;
-        return change_queue(&control, call, &targets, terminal);
+        let targets = targets(&control, &typed, call, context)?;
+        return change_queue(&control, call, &targets, &mut context.terminal);
     }
     let priority = match &typed {
         QueueArgs { first: true, .. } => Priority::First,
         QueueArgs { last: true, .. } => Priority::Last,
         QueueArgs { usual: true, .. } => Priority::Usual,
-        QueueArgs { json, sort, .. } => return list(&control, *json, sort, terminal),
+        QueueArgs { json, sort, .. } => return list(&control, *json, sort, &mut context.terminal),
     };
-    prioritize(&control, priority, typed.urls, terminal)
+    prioritize(&control, priority, typed.urls, &mut context.terminal)
 }
 
 /// Lists the requests, sorted by `sort`: by default, in the order in which they will be fetched,
@@ -100,8 +95,7 @@ fn targets(
     control: &Control,
     typed: &QueueArgs,
     call: QueueCall,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
+    context: &mut VerbContext<'_>,
 ) -> VerbResult<Targets> {
     if typed.all || (typed.urls.is_empty() && call == QueueCall::Retry) {
         return Ok(Targets { requests: vec![QueueTarget::All], has_missing: false });
@@ -110,7 +104,7 @@ fn targets(
         let message = "queue --remove: expected a URL, or --all";
         return Err(VerbFailure::Said(ExitStatus::Usage, message.to_owned()));
     }
-    let (queue, local): (Queue, _) = (control.get("/api/queue")?, settings.local_host()?);
+    let (queue, local): (Queue, _) = (control.get("/api/queue")?, context.settings.local_host()?);
     let mut targets = Targets { requests: Vec::new(), has_missing: false };
     for typed in &typed.urls {
         let url = CanonicalUrl::parse(typed, &local).map_err(|error| {
@@ -120,7 +114,7 @@ fn targets(
         let mut found = queue.queue.iter().filter(|item| item.url == bare.as_str()).peekable();
         if found.peek().is_none() {
             let url = shown::line(typed);
-            writeln!(terminal.stderr, "wwwoffle: not on the queue: {url}")?;
+            writeln!(context.terminal.stderr, "wwwoffle: not on the queue: {url}")?;
             targets.has_missing = true;
         }
         targets.requests.extend(found.map(|item| QueueTarget::Key(item.key.clone())));

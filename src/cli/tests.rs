@@ -16,7 +16,7 @@ pub(super) struct Ran {
 pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
     let environment = Environment { home: Some(home.to_owned()), ..Environment::default() };
     let (mut out, mut err, mut served) = (Vec::new(), Vec::new(), None);
-    let mut terminal = Terminal {
+    let terminal = Terminal {
         stdin: &mut stdin.as_bytes(),
         stdout: &mut out,
         stderr: &mut err,
@@ -24,7 +24,7 @@ pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
         typed: false,
     };
     let args = ["wwwoffle"].iter().chain(line).map(Into::into);
-    let status = run(args, &environment, &mut terminal, |options, _| {
+    let status = run(args, &environment, terminal, |options, _| {
         served = Some(options);
         ExitStatus::Done
     });
@@ -115,7 +115,7 @@ fn an_address_without_a_port_is_explained() {
 fn without_a_home_directory_the_message_names_the_option() {
     let environment = Environment::default();
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut terminal = Terminal {
+    let terminal = Terminal {
         stdin: &mut &b""[..],
         stdout: &mut out,
         stderr: &mut err,
@@ -123,7 +123,7 @@ fn without_a_home_directory_the_message_names_the_option() {
         typed: false,
     };
     let args = ["wwwoffle", "serve"].map(Into::into);
-    let status = run(args, &environment, &mut terminal, |_, _| ExitStatus::Done);
+    let status = run(args, &environment, terminal, |_, _| ExitStatus::Done);
     assert_eq!(status, ExitStatus::BadSpool);
     assert!(String::from_utf8(err).unwrap().contains("--spool DIR"));
 }
@@ -146,15 +146,14 @@ fn a_broken_pipe_is_quiet() {
     let mut err = Vec::new();
     for line in [["wwwoffle", "--help"], ["wwwoffle", "serve"]] {
         let environment = Environment { home: Some("/h".into()), ..Environment::default() };
-        let mut terminal = Terminal {
+        let terminal = Terminal {
             stdin: &mut &b""[..],
             stdout: &mut Gone,
             stderr: &mut err,
             live: false,
             typed: false,
         };
-        let status =
-            run(line.map(Into::into), &environment, &mut terminal, |_, _| ExitStatus::Done);
+        let status = run(line.map(Into::into), &environment, terminal, |_, _| ExitStatus::Done);
         assert_eq!(status, ExitStatus::Done);
     }
     assert!(err.is_empty());

@@ -26,7 +26,7 @@ use self::system::System;
 use super::args::{Install, Uninstall};
 use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
-use super::{Terminal, authority, programs};
+use super::{Terminal, VerbContext, authority, programs};
 use crate::base::exit::ExitStatus;
 use crate::base::small_file::{self, Readers};
 use crate::tls::ca::Authority;
@@ -65,11 +65,8 @@ const INSTALL: Words =
 const UNINSTALL: Words = Words { done: "removed", nothing: None, not: "not removed" };
 
 /// Makes the store of the system trust the authority, or with `--user` the browsers of this user.
-pub(super) fn install(
-    typed: &Install,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn install(typed: &Install, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let (certificate, export) = match &typed.what.certificate {
         Some(file) => (read(file)?, format!("cat {}", programs::quoted(&file.to_string_lossy()))),
         None => (of(&authority::load(settings)?)?, settings.command("ca export")),
@@ -106,11 +103,8 @@ pub(super) fn install(
 
 /// Removes the authority, and earlier ones, from the store of the system and from the browsers of
 /// this user.
-pub(super) fn uninstall(
-    typed: &Uninstall,
-    settings: &Settings<'_>,
-    terminal: &mut Terminal<'_>,
-) -> VerbResult {
+pub(super) fn uninstall(typed: &Uninstall, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let ours = chosen_certificates(typed, settings)?;
     let system = System::detect(&typed.what.root);
     let mut jobs = vec![Job { place: system.name(), plan: system.uninstall(&ours) }];

@@ -16,11 +16,10 @@ use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
-use super::settings::Settings;
 use super::{
-    Terminal, authority, browse, bundle, compress, config, downloads, edit, exchange, explain,
-    export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan, purge,
-    queue, url,
+    Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
+    explain, export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
+    purge, queue, url,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -38,65 +37,58 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(15);
 const STOP_POLL: Duration = Duration::from_millis(50);
 
 /// Runs a verb, except `serve`, which the caller has handled.
-pub(crate) fn run(verb: Verb, settings: &Settings<'_>, terminal: &mut Terminal<'_>) -> VerbResult {
+pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
     match verb {
         Verb::Serve(_) => Ok(ExitStatus::Usage),
-        Verb::Online => mode(&settings.control()?, ModeSetting::Online, terminal),
-        Verb::Offline => mode(&settings.control()?, ModeSetting::Offline, terminal),
-        Verb::Autodial => mode(&settings.control()?, ModeSetting::Autodial, terminal),
-        Verb::Auto => mode(&settings.control()?, ModeSetting::Auto, terminal),
-        Verb::Fetch(Fetch { bundle: Some(file), json, .. }) => {
-            bundle::fetch(&file, json, settings, terminal)
-        }
-        Verb::Fetch(typed) => fetch(&typed, &settings.control()?, terminal),
-        Verb::Get(typed) => get::run(typed, settings, terminal),
-        Verb::Runs { json, stop } => get::runs(json, stop, settings, terminal),
-        Verb::Downloads { json, end } => downloads::run(json, end, settings, terminal),
-        Verb::Status { json } => status(&settings.control()?, json, terminal),
-        Verb::Queue(typed) => queue::run(typed, settings, terminal),
-        Verb::Rm { owner, urls } => edit::remove(&owner, urls, settings, terminal),
-        Verb::Config { verb: ConfigVerb::Explain { url } } => {
-            explain::run(&url, settings, terminal)
-        }
+        Verb::Online => mode(ModeSetting::Online, context),
+        Verb::Offline => mode(ModeSetting::Offline, context),
+        Verb::Autodial => mode(ModeSetting::Autodial, context),
+        Verb::Auto => mode(ModeSetting::Auto, context),
+        Verb::Fetch(Fetch { bundle: Some(file), json, .. }) => bundle::fetch(&file, json, context),
+        Verb::Fetch(typed) => fetch(&typed, context),
+        Verb::Get(typed) => get::run(typed, context),
+        Verb::Runs { json, stop } => get::runs(json, stop, context),
+        Verb::Downloads { json, end } => downloads::run(json, end, context),
+        Verb::Status { json } => status(json, context),
+        Verb::Queue(typed) => queue::run(typed, context),
+        Verb::Rm { owner, urls } => edit::remove(&owner, urls, context),
+        Verb::Config { verb: ConfigVerb::Explain { url } } => explain::run(&url, context),
         Verb::Config { verb: ConfigVerb::Import { output, file } } => {
-            import::run(&file, output.as_deref(), terminal)
+            import::run(&file, output.as_deref(), &mut context.terminal)
         }
-        Verb::Config { verb } => config::run(verb, settings, terminal),
-        Verb::Ca { verb } => authority::run(verb, settings, terminal),
-        Verb::Browse(typed) => browse::run(&typed, settings, terminal),
-        Verb::Stop => stop(&settings.control()?, terminal),
-        Verb::Hash { urls } => files::hash(&urls, settings, terminal),
+        Verb::Config { verb } => config::run(verb, context),
+        Verb::Ca { verb } => authority::run(verb, context),
+        Verb::Browse(typed) => browse::run(&typed, context),
+        Verb::Stop => stop(context),
+        Verb::Hash { urls } => files::hash(&urls, context),
         Verb::Cat { raw, headers, at, owner, url } => {
             let what = if raw { files::BodyForm::Raw } else { files::BodyForm::Plain };
-            files::cat(&files::CopySelector { url, owner, at }, what, headers, settings, terminal)
+            files::cat(&files::CopySelector { url, owner, at }, what, headers, context)
         }
-        Verb::Purge(typed) => purge::run(typed, settings, terminal),
-        Verb::Pin { urls } => purge::pin(urls, true, settings, terminal),
-        Verb::Unpin { urls } => purge::pin(urls, false, settings, terminal),
-        Verb::History(typed) => history::run(typed, settings, terminal),
-        Verb::Info { json, owner, url } => info::print(&url, &owner, json, settings, terminal),
-        Verb::Ls(typed) => list::list(&typed, settings, terminal),
-        Verb::Index(IndexVerb::Search(typed)) => index::search(&typed, settings, terminal),
-        Verb::Index(IndexVerb::Reindex { changed }) => index::reindex(changed, settings, terminal),
-        Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, settings, terminal),
-        Verb::Kept(KeptVerb::Mv(typed)) => edit::rename(typed, settings, terminal),
-        Verb::Kept(KeptVerb::Write(typed)) => edit::write(&typed, settings, terminal),
-        Verb::Kept(KeptVerb::Gzip(typed)) => {
-            compress::run(typed, StoredForm::Compressed, settings, terminal)
-        }
-        Verb::Kept(KeptVerb::Gunzip(typed)) => {
-            compress::run(typed, StoredForm::Plain, settings, terminal)
-        }
-        Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, settings, terminal),
-        Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, settings, terminal),
-        Verb::Monitor { verb } => monitor::run(verb, settings, terminal),
-        Verb::Passwd { user } => passwd::passwd(user.as_deref(), terminal),
-        Verb::Url(local) => url::answer(&local, terminal),
+        Verb::Purge(typed) => purge::run(typed, context),
+        Verb::Pin { urls } => purge::pin(urls, true, context),
+        Verb::Unpin { urls } => purge::pin(urls, false, context),
+        Verb::History(typed) => history::run(typed, context),
+        Verb::Info { json, owner, url } => info::print(&url, &owner, json, context),
+        Verb::Ls(typed) => list::list(&typed, context),
+        Verb::Index(IndexVerb::Search(typed)) => index::search(&typed, context),
+        Verb::Index(IndexVerb::Reindex { changed }) => index::reindex(changed, context),
+        Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, context),
+        Verb::Kept(KeptVerb::Mv(typed)) => edit::rename(typed, context),
+        Verb::Kept(KeptVerb::Write(typed)) => edit::write(&typed, context),
+        Verb::Kept(KeptVerb::Gzip(typed)) => compress::run(typed, StoredForm::Compressed, context),
+        Verb::Kept(KeptVerb::Gunzip(typed)) => compress::run(typed, StoredForm::Plain, context),
+        Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, context),
+        Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, context),
+        Verb::Monitor { verb } => monitor::run(verb, context),
+        Verb::Passwd { user } => passwd::passwd(user.as_deref(), &mut context.terminal),
+        Verb::Url(local) => url::answer(&local, &mut context.terminal),
     }
 }
 
-fn mode(control: &Control, mode: ModeSetting, terminal: &mut Terminal<'_>) -> VerbResult {
-    let change: ModeChange = control.post("/api/mode", &ModeRequest { mode })?;
+fn mode(mode: ModeSetting, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
+    let change: ModeChange = settings.control()?.post("/api/mode", &ModeRequest { mode })?;
     if change.mode == change.was {
         writeln!(terminal.stdout, "{} (as before)", change.mode)?;
     } else {
@@ -105,7 +97,8 @@ fn mode(control: &Control, mode: ModeSetting, terminal: &mut Terminal<'_>) -> Ve
     Ok(ExitStatus::Done)
 }
 
-fn fetch(typed: &Fetch, control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
+fn fetch(typed: &Fetch, context: &mut VerbContext<'_>) -> VerbResult {
+    let (control, terminal) = (context.settings.control()?, &mut context.terminal);
     let Fetch { wait, budget, plan, json, .. } = *typed;
     if plan {
         let planned: QueuePlan = control.get("/api/queue/plan")?;
@@ -113,7 +106,7 @@ fn fetch(typed: &Fetch, control: &Control, terminal: &mut Terminal<'_>) -> VerbR
     }
     let wanted = FetchRequest { wait, budget: budget.map(Size::bytes) };
     if wait {
-        return follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
+        return follow(&control, "/api/fetch", &wanted, Telling::of(json), terminal);
     }
     let started: Started = control.post("/api/fetch", &wanted)?;
     if json {
@@ -190,9 +183,9 @@ fn requests(count: u64) -> String {
     if count == 1 { "1 request".to_owned() } else { format!("{count} requests") }
 }
 
-fn status(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
-    let status: Status = control.get("/api/status")?;
-    let out = &mut *terminal.stdout;
+fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let status: Status = context.settings.control()?.get("/api/status")?;
+    let out = &mut *context.terminal.stdout;
     if json {
         files::print_json(&status, out)?;
         return Ok(ExitStatus::Done);
@@ -246,14 +239,15 @@ fn status(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbRes
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.
-fn stop(control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
+fn stop(context: &mut VerbContext<'_>) -> VerbResult {
+    let control = context.settings.control()?;
     let Status { process: DaemonProcess { pid, .. }, .. } = control.get("/api/status")?;
     let process = process(pid);
     let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
     let asked = Instant::now();
     while asked.elapsed() < STOP_TIMEOUT {
-        if has_ended(process.as_ref(), control, pid)? {
-            writeln!(terminal.stdout, "stopped")?;
+        if has_ended(process.as_ref(), &control, pid)? {
+            writeln!(context.terminal.stdout, "stopped")?;
             return Ok(ExitStatus::Done);
         }
     }

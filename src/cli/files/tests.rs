@@ -56,7 +56,7 @@ fn large() -> Vec<u8> {
 /// Runs a command line on `spool`, and returns its output as bytes.
 fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let mut terminal = Terminal {
+    let terminal = Terminal {
         stdin: &mut &b""[..],
         stdout: &mut out,
         stderr: &mut err,
@@ -66,7 +66,7 @@ fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
     let spool = spool.to_str().unwrap();
     let args =
         ["wwwoffle", "--spool", spool].into_iter().chain(line.iter().copied()).map(Into::into);
-    let status = run(args, &Environment::default(), &mut terminal, |_, _| ExitStatus::Done);
+    let status = run(args, &Environment::default(), terminal, |_, _| ExitStatus::Done);
     (status, out, String::from_utf8(err).unwrap())
 }
 
