@@ -38,11 +38,7 @@ pub(super) fn run(typed: &Browse, context: &mut VerbContext<'_>) -> VerbResult {
         )));
     }
     let control = settings.control()?;
-    let own = match control.get::<Status>("/api/status") {
-        Ok(_) => None,
-        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(start(context)?),
-        Err(failure) => return Err(failure),
-    };
+    let own = if settings.daemon()?.is_none() { Some(start(context)?) } else { None };
     let outcome = control
         .get("/api/status")
         .and_then(|status: Status| browse(typed, &browser, tool.as_deref(), &status, context));

@@ -14,7 +14,7 @@ use super::control::Control;
 use super::exchange::take_bundle;
 use super::export::options;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader, spool_failed};
+use super::files::{print_json, reader};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
@@ -81,7 +81,7 @@ pub(super) fn fetch(file: &Path, json: bool, context: &mut VerbContext<'_>) -> V
     stopped?;
     // The received responses are added to the bundle even if the fetch failed or other requests
     // have no response.
-    let reader = Reader::open(&spool).map_err(|error| spool_failed(&error))?;
+    let reader = Reader::open(&spool)?;
     let filled = bundle.fill(&reader, file, &options(false), of);
     let (exported, unanswered) = filled.map_err(|error| failed(file, &error))?;
     if unanswered == 0 && exported.left_out == 0 && settings.spool.is_none() {

@@ -7,13 +7,12 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use jiff::Timestamp;
-use wwwoffle_index::{Error, Filter, Item, Query, ReadOnlyIndex, Sessions, SubResources};
+use wwwoffle_index::{Filter, Item, Query, ReadOnlyIndex, Sessions, SubResources};
 use wwwoffle_spool::{Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::args::ExportChoice;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::spool_failed;
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
@@ -42,10 +41,10 @@ pub(super) fn chosen<'a>(
     }
     let mut lists = Vec::new();
     if typed.host.is_empty() {
-        lists.push(reader.list(None, None).map_err(|error| spool_failed(&error))?);
+        lists.push(reader.list(None, None)?);
     }
     for host in &typed.host {
-        lists.push(reader.list(None, Some(host)).map_err(|error| spool_failed(&error))?);
+        lists.push(reader.list(None, Some(host))?);
     }
     let personal = Rc::new(Cell::new(0));
     let counted = Rc::clone(&personal);
@@ -62,14 +61,9 @@ pub(super) fn chosen<'a>(
         let (places, notes) = (Box::new(places), Vec::new());
         return Ok(ExportedPlaces { places, sub_resources: 0, personal, notes });
     }
-    let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>();
-    let places = places.map_err(|error| spool_failed(&error))?;
-    let index = ReadOnlyIndex::open(reader.root()).map_err(|error| index_failure(&error))?;
+    let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>()?;
+    let index = ReadOnlyIndex::open(reader.root())?;
     with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
-}
-
-fn index_failure(error: &Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Adds the sub-resources that the index knows of the places, unless the user excludes
@@ -84,9 +78,7 @@ fn with_sub_resources<'a>(
     match index {
         Some(index) if !typed.no_sub_resources => {
             let mut found = SubResources::of_owner(typed.owner.as_ref().map(ToString::to_string));
-            index
-                .gather_sub_resources(&mut found, &places)
-                .map_err(|error| index_failure(&error))?;
+            index.gather_sub_resources(&mut found, &places)?;
             let chosen: HashSet<_> = places.iter().cloned().collect();
             let is_small = |item: &Item| {
                 typed.max_size.is_none_or(|most| item.content.body_len <= most.bytes())
@@ -108,14 +100,13 @@ fn with_sub_resources<'a>(
 
 /// Returns the places that the options select, from the index.
 fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedPlaces<'a>> {
-    let fail = |error| index_failure(&error);
-    let Some(index) = ReadOnlyIndex::open(reader.root()).map_err(fail)? else {
+    let Some(index) = ReadOnlyIndex::open(reader.root())? else {
         let what = "there is no index: `wwwoffle reindex` builds one";
         return Err(VerbFailure::plain(what));
     };
     let mut filter = Filter::default();
     if let Some(back) = typed.session {
-        let state = reader.state().map_err(|error| spool_failed(&error))?;
+        let state = reader.state()?;
         let known = state.value(sessions::KEY).and_then(|text| text.parse::<Sessions>().ok());
         let Some((began, ended)) = known.unwrap_or_default().back(back) else {
             return Err(VerbFailure::plain("there is no such online session"));
@@ -124,18 +115,18 @@ fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedP
     }
     let mut notes = Vec::new();
     let items = match &typed.search {
-        None => index.all(&filter).map_err(fail)?,
+        None => index.all(&filter)?,
         Some(words) => {
             let query = Query::parse(words);
             if query.is_empty() {
                 let what = "export: expected a word to search for";
                 return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
             }
-            let (items, is_partial) = index.search(&query, &filter).map_err(fail)?;
+            let (items, is_partial) = index.search(&query, &filter)?;
             if is_partial {
                 notes.push("too many pages have these words: only a part is exported");
             }
-            if index.has_unread().map_err(fail)? {
+            if index.has_unread()? {
                 notes.push("not all pages are indexed yet; more may be found later");
             }
             items

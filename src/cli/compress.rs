@@ -1,7 +1,7 @@
 //! `wwwoffle gzip` and `gunzip`: compress or decompress entries, through the daemon or without one.
 
 use super::args::Compress;
-use super::control::{Control, invalid_response};
+use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::{Terminal, VerbContext, files, offline};
 use crate::base::exit::ExitStatus;
@@ -19,9 +19,8 @@ pub(super) fn run(typed: Compress, form: StoredForm, context: &mut VerbContext<'
         Which::Hosts(host.clone())
     } else {
         let local = settings.local_host()?;
-        let places: Result<Vec<_>, _> =
-            urls.iter().map(|url| files::places(url, &owner, &local)).collect();
-        Which::Urls(places.map_err(VerbFailure::plain)?)
+        let places = urls.iter().map(|url| files::places(url, &owner, &local));
+        Which::Urls(places.collect::<VerbResult<_>>()?)
     };
     let is_all = urls.is_empty() && host.is_none();
     let owner = (owner != Owner::Local).then(|| owner.to_string());
@@ -46,14 +45,7 @@ fn request_compression(
     control: &Control,
     wanted: &EntriesToCompress,
 ) -> VerbResult<CompressedUrls> {
-    let mut result = None;
-    control.post_stream("/api/entries/compress", wanted, &mut |line| {
-        if !line.is_empty() {
-            result = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
-        }
-        Ok(())
-    })?;
-    match result {
+    match control.post_for_last("/api/entries/compress", wanted)? {
         Some(CompressEvent::Done(done)) => Ok(done),
         Some(CompressEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
         None => Err(VerbFailure::plain("the daemon ended before the work was done")),

@@ -3,13 +3,13 @@
 mod upload;
 
 use std::{
+    error::Error,
     io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::{Method, Request, Response, body::Incoming, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
@@ -19,6 +19,7 @@ use super::config;
 use super::failure::{VerbFailure, VerbResult};
 use crate::base::control_path::ControlPath;
 use crate::base::exit::ExitStatus;
+use crate::storage::body::{self, Body};
 use wwwoffle_api::ConfigError;
 
 /// Time limit for the head of a response. Calls that may take long send the head first and their
@@ -30,6 +31,9 @@ const LONGEST_ANSWER: usize = 256 << 20;
 
 /// Maximum length of a line of a stream, in bytes: a URL of 1 MiB, escaped, and a few short fields.
 const LONGEST_LINE: usize = 8 << 20;
+
+/// The type of a request body that is one JSON value.
+const JSON: &str = "application/json";
 
 /// A client of the daemon that has the spool open.
 #[derive(Debug)]
@@ -48,8 +52,7 @@ impl Control {
 
     /// Sends a request that changes nothing.
     pub(crate) fn get<Answer: DeserializeOwned>(&self, path: &str) -> VerbResult<Answer> {
-        let request = request(Method::GET, path, None::<&()>)?;
-        self.request_complete(request)
+        self.request_complete(request(Method::GET, path, JSON, body::empty())?)
     }
 
     /// Sends a request that changes something.
@@ -58,8 +61,7 @@ impl Control {
         path: &str,
         body: &impl Serialize,
     ) -> VerbResult<Answer> {
-        let request = request(Method::POST, path, Some(body))?;
-        self.request_complete(request)
+        self.request_complete(request(Method::POST, path, JSON, json(body)?)?)
     }
 
     /// Sends a request that changes something, and passes on the response line by line as it
@@ -70,34 +72,52 @@ impl Control {
         body: &impl Serialize,
         each_line: EachLine<'_>,
     ) -> VerbResult<()> {
-        let request = request(Method::POST, path, Some(body))?;
+        let request = request(Method::POST, path, JSON, json(body)?)?;
+        self.exchange(request, async |body| lines(body, each_line).await)
+    }
+
+    /// Sends a request that changes something, and returns the last event in the response.
+    pub(crate) fn post_for_last<Event: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> VerbResult<Option<Event>> {
+        let mut last = None;
+        self.post_stream(path, body, &mut |line| {
+            if !line.is_empty() {
+                last =
+                    Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
+            }
+            Ok(())
+        })?;
+        Ok(last)
+    }
+
+    fn request_complete<Answer: DeserializeOwned>(
+        &self,
+        request: Request<Body>,
+    ) -> VerbResult<Answer> {
+        let answer = self.exchange(request, collect)?;
+        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
+    }
+
+    /// Sends a request, and reads the body of its response with `read`.
+    fn exchange<T>(
+        &self,
+        request: Request<Body>,
+        read: impl AsyncFnOnce(Incoming) -> VerbResult<T>,
+    ) -> VerbResult<T> {
         run(async {
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
                 let response = head(sender.send_request(request)).await?;
-                let response = check_status(response).await?;
-                lines(response.into_body(), each_line).await
+                read(check_status(response).await?.into_body()).await
             };
             drive(connection, talk).await
         })
     }
 
-    fn request_complete<Answer: DeserializeOwned>(
-        &self,
-        request: Request<Full<Bytes>>,
-    ) -> VerbResult<Answer> {
-        let answer = run(async {
-            let (mut sender, connection) = self.connect().await?;
-            let talk = async {
-                let response = head(sender.send_request(request)).await?;
-                collect(check_status(response).await?.into_body()).await
-            };
-            drive(connection, talk).await
-        })?;
-        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
-    }
-
-    async fn connect(&self) -> VerbResult<(http1::SendRequest<Full<Bytes>>, ApiConnection)> {
+    async fn connect(&self) -> VerbResult<(http1::SendRequest<Body>, ApiConnection)> {
         let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
         let stream =
             UnixStream::connect(path.as_path()).await.map_err(|error| self.unreachable(&error))?;
@@ -131,7 +151,7 @@ impl Control {
     }
 }
 
-type ApiConnection = http1::Connection<TokioIo<UnixStream>, Full<Bytes>>;
+type ApiConnection = http1::Connection<TokioIo<UnixStream>, Body>;
 
 fn run<Answer>(talk: impl Future<Output = VerbResult<Answer>>) -> VerbResult<Answer> {
     tokio::runtime::Builder::new_current_thread()
@@ -156,26 +176,28 @@ async fn drive<Answer>(
     }
 }
 
+fn json(value: &impl Serialize) -> VerbResult<Body> {
+    let text = serde_json::to_vec(value).map_err(|error| request_failed(&error))?;
+    Ok(body::from_bytes(text))
+}
+
 fn request(
     method: Method,
     path: &str,
-    body: Option<&impl Serialize>,
-) -> VerbResult<Request<Full<Bytes>>> {
-    let body = match body {
-        Some(body) => serde_json::to_vec(body).map_err(|error| {
-            VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
-        })?,
-        None => Vec::new(),
-    };
+    content_type: &str,
+    body: Body,
+) -> VerbResult<Request<Body>> {
     Request::builder()
         .method(method)
         .uri(path)
         .header(header::HOST, "localhost")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Full::new(body.into()))
-        .map_err(|error| {
-            VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
-        })
+        .header(header::CONTENT_TYPE, content_type)
+        .body(body)
+        .map_err(|error| request_failed(&error))
+}
+
+fn request_failed(error: &dyn Error) -> VerbFailure {
+    VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", error)
 }
 
 async fn head(

@@ -38,9 +38,8 @@ pub(super) fn remove(
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
-    let places: Result<Vec<_>, _> =
-        urls.iter().map(|url| files::places(url, owner, &local)).collect();
-    let places = places.map_err(VerbFailure::plain)?;
+    let places = urls.iter().map(|url| files::places(url, owner, &local));
+    let places = places.collect::<VerbResult<Vec<_>>>()?;
     let wanted = EntriesToDelete { urls, owner: named(owner) };
     let gone: DeletedUrls = offline::with_or_without_daemon(
         settings,
@@ -119,9 +118,8 @@ pub(super) fn write(typed: &Write, context: &mut VerbContext<'_>) -> VerbResult 
     let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
     let owner = typed.owner.clone().unwrap_or(Owner::Local);
-    let url = CanonicalUrl::parse(&typed.url, &local).map_err(|error| {
-        VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(&typed.url)))
-    })?;
+    let url = CanonicalUrl::parse(&typed.url, &local)
+        .map_err(|error| files::invalid_url(&typed.url, &error))?;
     let mut input = ResponseInput::new(typed, &url);
     let stdin = &mut *terminal.stdin;
     let mut next = || input.next(stdin);

@@ -21,7 +21,7 @@ use crate::base::{clock, shown};
 use crate::daemon::identity::Identity;
 use crate::site::entries::exchange::{Placer, options};
 use crate::storage::store::timestamp;
-use wwwoffle_api::{ImportEvent, ImportRequest, Status};
+use wwwoffle_api::{ImportEvent, ImportRequest};
 
 /// Interval between updates of the progress line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
@@ -30,11 +30,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let control = settings.control()?;
-    let own = match control.get::<Status>("/api/status") {
-        Ok(_) => None,
-        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Some(open(settings)?),
-        Err(failure) => return Err(failure),
-    };
+    let own = if settings.daemon()?.is_none() { Some(open(settings)?) } else { None };
     let mut status = ExitStatus::Done;
     for path in &typed.paths {
         let typed_in = (path == Path::new("-")).then(|| standard_input(terminal)).transpose()?;

@@ -29,6 +29,18 @@ impl VerbFailure {
     }
 }
 
+impl From<wwwoffle_spool::Error> for VerbFailure {
+    fn from(error: wwwoffle_spool::Error) -> Self {
+        Self::caused(ExitStatus::BadSpool, "the spool cannot be read", &error)
+    }
+}
+
+impl From<wwwoffle_index::Error> for VerbFailure {
+    fn from(error: wwwoffle_index::Error) -> Self {
+        Self::caused(ExitStatus::Failed, "the index cannot be read", &error)
+    }
+}
+
 /// Every `io::Error` that is not converted otherwise comes from writing the output.
 impl From<io::Error> for VerbFailure {
     fn from(error: io::Error) -> Self {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 use wwwoffle_spool::{Body, BodyFile, Entry, Place, Reader};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
@@ -30,13 +30,14 @@ pub(crate) fn hash(urls: &[String], context: &mut VerbContext<'_>) -> VerbResult
     let VerbContext { settings, terminal } = context;
     let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
     for url in urls {
-        match place(url, &local) {
+        match CanonicalUrl::parse(url, &local).map(|url| Place::of(&url)) {
             Ok(place) => {
                 writeln!(terminal.stdout, "{} {}", place.key(), place.relative_path().display())?;
             }
             // A bad URL does not stop the others.
-            Err(message) => {
-                writeln!(terminal.stderr, "wwwoffle: {message}")?;
+            Err(error) => {
+                let url = shown::text(url);
+                writeln!(terminal.stderr, "wwwoffle: invalid URL {url}: {error}")?;
                 status = ExitStatus::Failed;
             }
         }
@@ -72,7 +73,7 @@ pub(crate) fn cat(
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let CopySelector { url, owner, at } = asked;
-    let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
+    let places = places(url, owner, &settings.local_host()?)?;
     let reader = reader(settings)?;
     let entry = match at {
         Some(at) => history::find_at(&reader, &places, *at)?,
@@ -126,7 +127,7 @@ fn print_file(file: &BodyFile, out: &mut Plain<'_>) -> VerbResult<()> {
         let length = match file.read_at(offset, &mut buffer) {
             Ok(length) => length,
             Err(error) if error.is_damaged() => return Err(damaged_body()),
-            Err(error) => return Err(spool_failed(&error)),
+            Err(error) => return Err(error.into()),
         };
         let piece = buffer.get(..length).unwrap_or_default();
         if piece.is_empty() {
@@ -161,15 +162,11 @@ pub(super) fn reader(settings: &Settings<'_>) -> VerbResult<Reader> {
     })
 }
 
-pub(super) fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::BadSpool, "the spool cannot be read", error)
-}
-
 /// Finds an entry of the owner, or else one of everyone. Prefers an entry for the requested
 /// spelling of the URL, then one for the canonical spelling, then the newest one.
 pub(super) fn find(reader: &Reader, places: &Places) -> VerbResult<Option<Entry>> {
     for place in [&places.own, &places.public] {
-        let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
+        let kept = reader.entries(place)?;
         let preference = |entry: &Entry| places.spelling.preference(entry.place().variant_text());
         match (kept.found.into_iter().min_by_key(preference), kept.set_aside.first()) {
             (Some(found), _) => return Ok(Some(found)),
@@ -185,16 +182,14 @@ pub(super) fn find(reader: &Reader, places: &Places) -> VerbResult<Option<Entry>
 }
 
 /// Returns the places where the response to a request of `owner` for `url` may be stored.
-pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> Result<Places, String> {
-    Places::of_text(url, local, owner)
-        .map(|(_, places)| places)
-        .map_err(|error| format!("invalid URL {}: {error}", shown::text(url)))
+pub(super) fn places(url: &str, owner: &Owner, local: &LocalHost) -> VerbResult<Places> {
+    let read = Places::of_text(url, local, owner).map_err(|error| invalid_url(url, &error))?;
+    Ok(read.1)
 }
 
-fn place(url: &str, local: &LocalHost) -> Result<Place, String> {
-    CanonicalUrl::parse(url, local)
-        .map(|url| Place::of(&url))
-        .map_err(|error| format!("invalid URL {}: {error}", shown::text(url)))
+/// Returns the failure for a text that is not a URL.
+pub(super) fn invalid_url(text: &str, error: &ParseError) -> VerbFailure {
+    VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
 }
 
 /// Prints one JSON value on a line, as the API sends it.

@@ -72,9 +72,8 @@ pub(super) fn run(typed: &Fsck, context: &mut VerbContext<'_>) -> VerbResult {
         // spool.
         let root = files::reader(settings)?.root().to_owned();
         let disk = spool_options::disk(&settings.config()?.startup);
-        let reader = Reader::open_with(Arc::new(disk), &root)
-            .map_err(|error| files::spool_failed(&error))?;
-        let sums = reader.check(&how, &mut tell).map_err(|error| files::spool_failed(&error))?;
+        let reader = Reader::open_with(Arc::new(disk), &root)?;
+        let sums = reader.check(&how, &mut tell)?;
         (sums, fsck_index::compare(&reader)?)
     };
     if let Some(finding) = &index.finding {

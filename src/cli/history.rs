@@ -3,8 +3,8 @@
 use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 
 use super::args::HistoryArgs;
-use super::failure::{VerbFailure, VerbResult};
-use super::files::{find, places, print_json, reader, spool_failed};
+use super::failure::VerbResult;
+use super::files::{find, places, print_json, reader};
 use super::settings::Settings;
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
@@ -40,7 +40,7 @@ pub(super) fn run(typed: HistoryArgs, context: &mut VerbContext<'_>) -> VerbResu
 }
 
 fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> VerbResult<History> {
-    let places = places(url, owner, &settings.local_host()?).map_err(VerbFailure::plain)?;
+    let places = places(url, owner, &settings.local_host()?)?;
     let reader = reader(settings)?;
     let entry = find(&reader, &places)?;
     let older = match &entry {
@@ -51,7 +51,7 @@ fn listed(url: &str, owner: &Owner, settings: &Settings<'_>) -> VerbResult<Histo
 }
 
 fn older(reader: &Reader, entry: &Entry) -> VerbResult<Vec<Summary>> {
-    let mut older = reader.versions(entry.place()).map_err(|error| spool_failed(&error))?;
+    let mut older = reader.versions(entry.place())?;
     // After a crash during a replacement, the current copy is also listed as a version.
     older.retain(|version| version.stored != entry.stored());
     Ok(older)
@@ -60,7 +60,7 @@ fn older(reader: &Reader, entry: &Entry) -> VerbResult<Vec<Summary>> {
 /// Returns the older versions of a page whose current copy is gone.
 fn orphaned_versions(reader: &Reader, places: &Places) -> VerbResult<Vec<Summary>> {
     for place in [&places.own, &places.public] {
-        let older = reader.versions(place).map_err(|error| spool_failed(&error))?;
+        let older = reader.versions(place)?;
         if !older.is_empty() {
             return Ok(older);
         }
@@ -99,11 +99,11 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> VerbResult<()> {
 pub(super) fn find_at(reader: &Reader, places: &Places, At(at): At) -> VerbResult<Option<Entry>> {
     let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
-        let kept = reader.entries(place).map_err(|error| spool_failed(&error))?;
+        let kept = reader.entries(place)?;
         let current = kept.found.into_iter().next();
         let older = match &current {
             Some(entry) => older(reader, entry)?,
-            None => reader.versions(place).map_err(|error| spool_failed(&error))?,
+            None => reader.versions(place)?,
         };
         for version in older {
             states.push((version.when, VersionState::Older(version.place, version.stored)));
@@ -117,7 +117,7 @@ pub(super) fn find_at(reader: &Reader, places: &Places, At(at): At) -> VerbResul
         match states.get(number) {
             Some((_, VersionState::Present(entry))) => return Ok(Some(Entry::clone(entry))),
             Some((_, VersionState::Older(place, stored))) => {
-                let found = reader.version(place, *stored).map_err(|error| spool_failed(&error))?;
+                let found = reader.version(place, *stored)?;
                 if let Lookup::Found(entry) = found {
                     return Ok(Some(entry));
                 }

@@ -13,9 +13,9 @@ use wwwoffle_url::url_encode_form_args;
 
 use super::VerbContext;
 use super::args::{ListArgs, Search};
-use super::control::{Control, invalid_response};
+use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader, spool_failed};
+use super::files::{print_json, reader};
 use super::list::print;
 use super::offline;
 use super::settings::Settings;
@@ -61,11 +61,8 @@ impl Drop for OpenedSpool {
 impl Answerer {
     /// Returns the daemon if one runs, or else the opened spool with its index.
     fn of(settings: &Settings<'_>) -> VerbResult<Self> {
-        let control = settings.control()?;
-        match control.get::<serde_json::Value>("/api/status") {
-            Ok(_) => return Ok(Self::Daemon(control)),
-            Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => {}
-            Err(failure) => return Err(failure),
+        if let Some(control) = settings.daemon()? {
+            return Ok(Self::Daemon(control));
         }
         let local = settings.local_host()?;
         offline::become_owner(&settings.spool()?, settings)?;
@@ -75,10 +72,9 @@ impl Answerer {
             let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
             VerbFailure::caused(status, "the spool cannot be opened", &error)
         })?;
-        let state = spool.state().map_err(|error| spool_failed(&error))?.0;
+        let state = spool.state()?.0;
         let sessions = state.value(sessions::KEY).and_then(|text| text.parse().ok());
-        let index =
-            Index::open(&spool, Some(Arc::new(Pages { local }))).map_err(|error| failed(&error))?;
+        let index = Index::open(&spool, Some(Arc::new(Pages { local })))?;
         let (config, sessions) = (settings.config()?, sessions.unwrap_or_default());
         Ok(Self::Ourselves(Box::new(OpenedSpool { spool, index, config, sessions })))
     }
@@ -103,8 +99,7 @@ impl Answerer {
             Self::Ourselves(opened) => {
                 let OpenedSpool { spool, index, config, sessions } = &**opened;
                 let (viewer, now) = (&Viewer::Operator, timestamp(clock::now()));
-                act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
-                    .map_err(|error| failed(&error))
+                Ok(act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)?)
             }
         }
     }
@@ -115,7 +110,7 @@ impl Answerer {
         match self {
             Self::Daemon(_) => Ok(()),
             Self::Ourselves(opened) => {
-                opened.index.wait_until_current(false).map_err(|error| failed(&error))?;
+                opened.index.wait_until_current(false)?;
                 first_fault(opened)
             }
         }
@@ -135,13 +130,9 @@ fn parse_query(verb: &str, arguments: &[(&str, String)]) -> VerbResult<ListQuery
 fn first_fault(opened: &OpenedSpool) -> VerbResult<()> {
     match opened.index.faults().into_iter().find(|fault| !fault.is_damaged() && !fault.is_partial())
     {
-        Some(fault) => Err(failed(&fault)),
+        Some(fault) => Err(fault.into()),
         None => Ok(()),
     }
-}
-
-fn failed(error: &Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", error)
 }
 
 /// Lists entries from the index, requesting [`AT_ONCE`] at a time.
@@ -247,10 +238,7 @@ pub(super) fn search(typed: &Search, context: &mut VerbContext<'_>) -> VerbResul
     if let Answerer::Ourselves(opened) = &answerer {
         // If words of new pages are not indexed within this time, the result is reported as
         // incomplete.
-        opened
-            .index
-            .wait_until_current_within(true, READ_WITHIN)
-            .map_err(|error| failed(&error))?;
+        opened.index.wait_until_current_within(true, READ_WITHIN)?;
     }
     let (mut left, mut after, mut is_found) = (typed.limit, None::<String>, false);
     while left > 0 {
@@ -310,14 +298,7 @@ pub(super) fn reindex(changed: bool, context: &mut VerbContext<'_>) -> VerbResul
     let VerbContext { settings, terminal } = context;
     match Answerer::of(settings)? {
         Answerer::Daemon(control) => {
-            let mut outcome = None;
-            control.post_stream("/api/reindex", &ReindexRequest { changed }, &mut |line| {
-                let event: ReindexEvent =
-                    serde_json::from_slice(line).map_err(|error| invalid_response(&error))?;
-                outcome = Some(event);
-                Ok(())
-            })?;
-            match outcome {
+            match control.post_for_last("/api/reindex", &ReindexRequest { changed })? {
                 Some(ReindexEvent::Done) => {}
                 Some(ReindexEvent::Failed(why)) => return Err(VerbFailure::plain(why)),
                 _ => {
@@ -330,8 +311,8 @@ pub(super) fn reindex(changed: bool, context: &mut VerbContext<'_>) -> VerbResul
         }
         Answerer::Ourselves(opened) => {
             let what = if changed { ReindexScope::Changed } else { ReindexScope::All };
-            opened.index.reindex(what).map_err(|error| failed(&error))?;
-            opened.index.wait_until_current(true).map_err(|error| failed(&error))?;
+            opened.index.reindex(what)?;
+            opened.index.wait_until_current(true)?;
             for fault in opened.index.faults() {
                 writeln!(terminal.stderr, "wwwoffle: {}", error_chain(&fault))?;
             }

@@ -5,8 +5,8 @@ use std::io::Write;
 use wwwoffle_url::CanonicalUrl;
 
 use super::VerbContext;
-use super::failure::{VerbFailure, VerbResult};
-use super::files::{find, places, print_json, reader, spool_failed};
+use super::failure::VerbResult;
+use super::files::{find, places, print_json, reader};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
@@ -27,20 +27,20 @@ pub(crate) fn print(
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let local = settings.local_host()?;
-    let places = places(url, owner, &local).map_err(VerbFailure::plain)?;
+    let places = places(url, owner, &local)?;
     let reader = reader(settings)?;
     let entry = find(&reader, &places)?;
     let parts = match (&entry, CanonicalUrl::parse(url, &local)) {
         (Some(entry), Ok(url)) => {
             let config = settings.config()?;
             let page = StoredPage { url: &url, entry, owner, config: &config, local: &local };
-            let source = OfReader::new(&reader).map_err(|error| spool_failed(&error))?;
-            complete::find_parts(&source, &page).map_err(|error| spool_failed(&error))?
+            let source = OfReader::new(&reader)?;
+            complete::find_parts(&source, &page)?
         }
         _ => None,
     };
     let info = info::of(&places.public, entry.as_ref(), parts);
-    let pins = reader.pins().map_err(|error| spool_failed(&error))?;
+    let pins = reader.pins()?;
     let info = Info { pinned: pins.contains(&info.url), ..info };
     if json {
         print_json(&info, terminal.stdout)?;

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::args::ListArgs;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader, spool_failed};
+use super::files::{print_json, reader};
 use super::hold::held_in_words;
 use super::{VerbContext, index};
 use crate::base::exit::ExitStatus;
@@ -28,13 +28,13 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
     let (reader, out) = (reader(&context.settings)?, &mut *context.terminal.stdout);
     match what {
         ListKind::Entries { scheme, host } => {
-            for summary in reader.list(scheme, host).map_err(|error| spool_failed(&error))? {
-                print(&summary.map_err(|error| spool_failed(&error))?.into(), json, out)?;
+            for summary in reader.list(scheme, host)? {
+                print(&summary?.into(), json, out)?;
             }
         }
         ListKind::Outgoing => {
             let now = timestamp(clock::now());
-            for waiting in reader.queue().map_err(|error| spool_failed(&error))? {
+            for waiting in reader.queue()? {
                 let held = as_recorded(&waiting, now);
                 print(&EntryItem::of_waiting(&waiting, held), json, out)?;
             }

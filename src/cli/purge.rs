@@ -8,9 +8,9 @@ use wwwoffle_spool::Spool;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_url::LocalHost;
 
-use super::control::{Control, invalid_response};
+use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_json;
+use super::files::{invalid_url, print_json};
 use super::settings::Settings;
 use super::{Terminal, VerbContext, args, offline};
 use crate::base::exit::ExitStatus;
@@ -20,14 +20,14 @@ use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, PurgeTask};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
-    PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum, Status,
+    PinRequest, Pins, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared, PurgeSum,
 };
 
 /// Purges, or prints what would be removed.
 pub(super) fn run(typed: args::Purge, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let args::Purge { dry_run, json } = typed;
-    let report = match daemon(settings)? {
+    let report = match settings.daemon()? {
         Some(control) => request_purge(&control, dry_run)?,
         None => purge_without_daemon(settings, dry_run)?,
     };
@@ -39,25 +39,8 @@ pub(super) fn run(typed: args::Purge, context: &mut VerbContext<'_>) -> VerbResu
     Ok(ExitStatus::Done)
 }
 
-/// Returns a client of the daemon that has the spool open, if any.
-fn daemon(settings: &Settings<'_>) -> VerbResult<Option<Control>> {
-    let control = settings.control()?;
-    match control.get::<Status>("/api/status") {
-        Ok(_) => Ok(Some(control)),
-        Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
-        Err(failure) => Err(failure),
-    }
-}
-
 fn request_purge(control: &Control, dry_run: bool) -> VerbResult<PurgeReport> {
-    let mut result = None;
-    control.post_stream("/api/purge", &PurgeRequest { dry_run }, &mut |line| {
-        if !line.is_empty() {
-            result = Some(serde_json::from_slice(line).map_err(|error| invalid_response(&error))?);
-        }
-        Ok(())
-    })?;
-    match result {
+    match control.post_for_last("/api/purge", &PurgeRequest { dry_run })? {
         Some(PurgeEvent::Done(report)) => Ok(*report),
         Some(PurgeEvent::Failed(why)) => Err(VerbFailure::plain(shown::line(&why))),
         None => Err(VerbFailure::plain("the daemon ended before the work was done")),
@@ -177,7 +160,7 @@ fn print_shared(shared: &PurgeShared, terminal: &mut Terminal<'_>) -> VerbResult
 /// Pins or unpins `urls`, and lists the pinned URLs. Without `urls`, only lists them.
 pub(super) fn pin(urls: Vec<String>, pinned: bool, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let all = match daemon(settings)? {
+    let all = match settings.daemon()? {
         Some(control) if urls.is_empty() => control.get("/api/pins")?,
         Some(control) => control.post("/api/pins", &PinRequest { urls, pinned })?,
         None => pin_alone(&urls, pinned, settings)?,
@@ -193,10 +176,7 @@ fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> VerbResu
     let local = settings.local_host()?;
     let mut all = Vec::new();
     for text in urls {
-        let url = purge::pinned_url(text, &local);
-        all.push(url.map_err(|error| {
-            VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
-        })?);
+        all.push(purge::pinned_url(text, &local).map_err(|error| invalid_url(text, &error))?);
     }
     let spool = offline::spool(settings)?;
     let fail = |error: &wwwoffle_spool::Error| {

@@ -107,9 +107,8 @@ fn targets(
     let (queue, local): (Queue, _) = (control.get("/api/queue")?, context.settings.local_host()?);
     let mut targets = Targets { requests: Vec::new(), has_missing: false };
     for typed in &typed.urls {
-        let url = CanonicalUrl::parse(typed, &local).map_err(|error| {
-            VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(typed)))
-        })?;
+        let url = CanonicalUrl::parse(typed, &local)
+            .map_err(|error| files::invalid_url(typed, &error))?;
         let bare = url.without_credentials();
         let mut found = queue.queue.iter().filter(|item| item.url == bare.as_str()).peekable();
         if found.peek().is_none() {

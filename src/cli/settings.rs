@@ -51,9 +51,20 @@ impl<'a> Settings<'a> {
         Ok(ServeOptions { live, spool, listen, mode: typed.mode, rest })
     }
 
-    /// Returns a client of the daemon on the spool. With `--spool`, this needs no configuration.
+    /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,
+    /// this needs no configuration.
     pub(crate) fn control(&self) -> VerbResult<Control> {
         Ok(Control::new(&self.spool()?))
+    }
+
+    /// Returns a client of the daemon on the spool. `None` if no daemon runs.
+    pub(crate) fn daemon(&self) -> VerbResult<Option<Control>> {
+        let control = self.control()?;
+        match control.get::<serde_json::Value>("/api/status") {
+            Ok(_) => Ok(Some(control)),
+            Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
+            Err(failure) => Err(failure),
+        }
     }
 
     /// Returns the path of the spool that verbs use.

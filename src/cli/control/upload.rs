@@ -4,20 +4,16 @@ use std::io;
 
 use bytes::Bytes;
 use futures_util::stream;
-use http_body_util::StreamBody;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::Method;
 use hyper::body::Frame;
-use hyper::client::conn::http1;
-use hyper::{Method, Request, header};
-use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
-use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::{
-    Control, VerbFailure, VerbResult, broken, check_status, collect, drive, invalid_response, run,
+    Control, VerbResult, broken, check_status, collect, drive, invalid_response, request, run,
 };
-use crate::base::control_path::ControlPath;
-use crate::base::exit::ExitStatus;
+use crate::net::upstream::BoxError;
 
 /// A function that returns the next piece of the body, or `None` at the end. It may block.
 pub(crate) type UploadSource<'a> = &'a mut dyn FnMut() -> VerbResult<Option<Bytes>>;
@@ -37,25 +33,12 @@ impl Control {
         let (feed, hear) = mpsc::channel::<io::Result<Bytes>>(1);
         let pieces = stream::unfold(hear, |mut hear| async move {
             let piece = hear.recv().await?;
-            Some((piece.map(Frame::data), hear))
+            Some((piece.map(Frame::data).map_err(BoxError::from), hear))
         });
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(path)
-            .header(header::HOST, "localhost")
-            .header(header::CONTENT_TYPE, "application/octet-stream")
-            .body(StreamBody::new(Box::pin(pieces)))
-            .map_err(|error| {
-                VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", &error)
-            })?;
+        let body = StreamBody::new(pieces).boxed_unsync();
+        let request = request(Method::POST, path, "application/octet-stream", body)?;
         let answer = run(async {
-            let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
-            let socket = UnixStream::connect(path.as_path())
-                .await
-                .map_err(|error| self.unreachable(&error))?;
-            let (mut sender, connection) =
-                http1::handshake(TokioIo::new(socket)).await.map_err(|error| broken(&error))?;
-            let connection = async { connection.await.map_err(|error| broken(&error)) };
+            let (mut sender, connection) = self.connect().await?;
             let answer = async {
                 let response = sender.send_request(request).await;
                 let response = check_status(response.map_err(|error| broken(&error))?).await?;
