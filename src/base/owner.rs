@@ -269,6 +269,12 @@ impl Places {
         Self { own, public, queued, credentials, spelling: Spelling::default() }
     }
 
+    /// The places for a request by `owner` for `url`, without credentials in its fields.
+    #[must_use]
+    pub fn of_url(url: &CanonicalUrl, owner: &Owner) -> Self {
+        Self::of(&mut url.clone(), &HeaderMap::new(), owner)
+    }
+
     /// The canonical form of a URL that a person has typed or a page links to, and the places for a
     /// request by `owner` that spells it in this way.
     ///
@@ -280,9 +286,9 @@ impl Places {
         local: &LocalHost,
         owner: &Owner,
     ) -> Result<(CanonicalUrl, Self), ParseError> {
-        let mut url = CanonicalUrl::parse(text, local)?;
+        let url = CanonicalUrl::parse(text, local)?;
         let spelling = Spelling::of_url(text, &url.without_credentials());
-        let places = Self::of(&mut url, &HeaderMap::new(), owner).with_spelling(&spelling);
+        let places = Self::of_url(&url, owner).with_spelling(&spelling);
         Ok((url, places))
     }
 

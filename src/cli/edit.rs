@@ -1,7 +1,6 @@
 //! `wwwoffle mv`, `write` and `rm`: edit the spool, through the daemon or without one.
 
 use bytes::Bytes;
-use hyper::HeaderMap;
 use wwwoffle_spool::{Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
@@ -133,7 +132,7 @@ pub(super) fn write(typed: &Write, context: &mut VerbContext<'_>) -> VerbResult 
         }
         control.upload(&path, &mut next)?
     } else {
-        let places = Places::of(&mut url.clone(), &HeaderMap::new(), &owner);
+        let places = Places::of_url(&url, &owner);
         let is_own = typed.owner.is_some() || places.credentials;
         let place = if is_own { places.own } else { places.public };
         store_response(&offline::spool(settings)?, &place, timestamp(clock::now()), &mut next)?

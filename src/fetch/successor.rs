@@ -101,8 +101,8 @@ fn successor(
     let resource = match of_url(target, &context.base.local) {
         Ok(resource) => resource,
         Err(error) => {
-            let mut url = CanonicalUrl::parse(target, &context.base.local).ok()?;
-            let places = Places::of(&mut url, &HeaderMap::new(), &owner);
+            let url = CanonicalUrl::parse(target, &context.base.local).ok()?;
+            let places = Places::of_url(&url, &owner);
             let head = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", url.host_port());
             let mut failed = Outgoing::new(
                 places.queued.clone(),

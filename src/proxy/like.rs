@@ -8,7 +8,6 @@
 //! them. Our page under [`crate::page::ways::MISSING`] lists the others ([`all`]), because no site
 //! can read it.
 
-use hyper::HeaderMap;
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
 use wwwoffle_url::CanonicalUrl;
@@ -81,7 +80,7 @@ async fn stored(
         if found.len() >= MAX_LIKE {
             break;
         }
-        let like = at(context, owner, url, guess).await?;
+        let like = at(context, owner, url, &guess).await?;
         found.extend(like.filter(|like| found.iter().all(|known| known.url != like.url)));
     }
     Ok(found)
@@ -111,16 +110,16 @@ async fn at(
     context: &ProxyContext,
     owner: &Owner,
     asked: &CanonicalUrl,
-    mut url: CanonicalUrl,
+    url: &CanonicalUrl,
 ) -> Result<Option<SimilarPage>, Error> {
     let config = context.base.config();
     let added = config.offline_options.near_arguments.of(&UrlParts::of(asked));
     let Some(likeness) = likeness(asked.as_str(), url.as_str(), added) else { return Ok(None) };
-    if config.dont_get.urls.matches(&url).is_some() {
+    if config.dont_get.urls.matches(url).is_some() {
         // The URL is blocked, so its copy would not be displayed.
         return Ok(None);
     }
-    let places = Places::of(&mut url, &HeaderMap::new(), owner);
+    let places = Places::of_url(url, owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| SimilarPage {
         likeness,

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use hyper::header::{CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LINK};
 use jiff::Timestamp;
 use wwwoffle_config::UrlParts;
@@ -65,12 +64,12 @@ pub(super) async fn find(
     }
     let added = ask.start.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
     for (near, url) in near_urls(&ask.bare, &context.base.local, added) {
-        if let Some(kept) = at(context, ask, near, url).await? {
+        if let Some(kept) = at(context, ask, near, &url).await? {
             return Ok(Some((near, kept)));
         }
     }
     for url in index_pages(context, ask).await? {
-        if let Some(kept) = at(context, ask, Nearness::Index, url).await? {
+        if let Some(kept) = at(context, ask, Nearness::Index, &url).await? {
             let kept = Arc::new(kept);
             if declares_url(context, &kept, &ask.bare).await {
                 return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(kept))));
@@ -78,7 +77,7 @@ pub(super) async fn find(
         }
     }
     for url in find_noisy_urls(context, ask).await? {
-        if let Some(kept) = at(context, ask, Nearness::Arguments, url).await? {
+        if let Some(kept) = at(context, ask, Nearness::Arguments, &url).await? {
             return Ok(Some((Nearness::Arguments, kept)));
         }
     }
@@ -90,13 +89,13 @@ async fn at(
     context: &ProxyContext,
     ask: &ProxyRequest,
     near: Nearness,
-    mut url: CanonicalUrl,
+    url: &CanonicalUrl,
 ) -> Result<Option<StoredCopy>, Error> {
     if near == Nearness::Scheme && is_secure(ask) && ask.asked.intent != Intent::Person {
         // A script or a style sheet cannot be isolated, because it runs in the page that loads it.
         return Ok(None);
     }
-    let places = Places::of(&mut url, &HeaderMap::new(), &ask.owner);
+    let places = Places::of_url(url, &ask.owner);
     let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
     let found =
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
@@ -119,8 +118,8 @@ async fn index_pages(
     let owner = ask.owner.clone();
     let stored = context.storage.store.run(move |spool| {
         let mut stored = Vec::new();
-        for mut url in urls {
-            let Places { own, public, .. } = Places::of(&mut url, &HeaderMap::new(), &owner);
+        for url in urls {
+            let Places { own, public, .. } = Places::of_url(&url, &owner);
             let is_there = |place| spool.entries(place).map(|entries| !entries.found.is_empty());
             if is_there(&own)? || is_there(&public)? {
                 stored.push(url);

@@ -1,6 +1,8 @@
 //! A form that asks for a URL. It takes the place of a page about a URL if the URL is missing or
 //! invalid.
 
+use wwwoffle_url::url_decode_form_args;
+
 use crate::base::text::{Text, tr};
 use crate::page::fault::FormFault;
 use crate::page::{Page, Shell, view};
@@ -44,6 +46,17 @@ impl AddressPage {
             Self::Missing => tr("Similar saved pages"),
         }
     }
+}
+
+/// Returns the URL in the arguments of an address: `?URL`, or `?url=URL`. Empty if there is none.
+pub(super) fn url_in(arguments: Option<&str>) -> String {
+    let url = arguments.unwrap_or_default();
+    decoded(url.strip_prefix("url=").unwrap_or(url))
+}
+
+/// Decodes arguments, or the value of an argument, and trims the text.
+pub(super) fn decoded(argument: &str) -> String {
+    String::from_utf8_lossy(&url_decode_form_args(argument.as_bytes())).trim().to_owned()
 }
 
 /// Renders the page. `typed` is the input that is not a valid web address.

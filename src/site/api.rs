@@ -24,6 +24,7 @@ use crate::page::message::{Denied, Message};
 use crate::page::token::Purpose;
 use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
+use crate::proxy::target;
 use wwwoffle_api::ApiError;
 
 /// Path prefix of all calls.
@@ -168,6 +169,16 @@ pub(super) fn check_url_count(urls: &[String]) -> Result<(), CallFault> {
             "expected at most {MOST_URLS} URLs, not {}",
             urls.len()
         )));
+    }
+    Ok(())
+}
+
+/// Refuses a call with too many URLs, or with one that cannot be fetched.
+pub(super) fn check_urls(caller: &Caller, urls: &[String]) -> Result<(), CallFault> {
+    check_url_count(urls)?;
+    for text in urls {
+        target::of_url(text, &caller.context.base.local)
+            .map_err(|error| CallFault::url(text, &error))?;
     }
     Ok(())
 }

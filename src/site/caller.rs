@@ -8,7 +8,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, ORIGIN, REFERER};
 use hyper::{Request, Response, StatusCode};
 use wwwoffle_spool::{Error as SpoolError, Place, RequesterLocation};
-use wwwoffle_url::CanonicalUrl;
+use wwwoffle_url::{CanonicalUrl, Key, ParseError};
 
 use super::info::REQUEST;
 use super::isolation;
@@ -16,10 +16,11 @@ use super::permission::Permission;
 use super::route::PathRoutes;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::base::owner::{Owner, Requester};
+use crate::base::owner::{Owner, Places, Requester};
 use crate::base::shown;
 use crate::net::upstream;
 use crate::page::context::PageReader;
+use crate::page::form::SubmittedForm;
 use crate::page::guard::{
     ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard, single_value,
 };
@@ -259,6 +260,26 @@ impl Caller {
     pub(super) fn may_see_owned(&self, owner: Option<&str>) -> bool {
         let owner = owner.map_or(Ok(Owner::Local), str::parse);
         self.is_administrator() || owner.as_ref() == Ok(&self.owner)
+    }
+
+    /// Returns the places of the response to a request of the caller for the URL `text`.
+    pub(super) fn places_of(&self, text: &str) -> Result<Places, ParseError> {
+        let url = CanonicalUrl::parse(text, &self.context.base.local)?;
+        Ok(Places::of_url(&url, &self.owner))
+    }
+
+    /// Returns the key under which the URL `text` is queued or monitored for the caller.
+    pub(super) fn key_of(&self, text: &str) -> Result<Key, ParseError> {
+        Ok(self.places_of(text)?.queued.key())
+    }
+
+    /// Returns the key of the request or monitor that a form names by its key or its URL.
+    pub(super) fn named_key(&self, form: &SubmittedForm) -> Option<Key> {
+        match (form.value("key"), form.value("url")) {
+            (Some(key), _) => key.parse().ok(),
+            (None, Some(url)) => self.key_of(url).ok(),
+            (None, None) => None,
+        }
     }
 
     /// Whether another site caused the request, as far as the browser's header fields show.

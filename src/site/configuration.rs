@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use wwwoffle_config::edit::{Overview, overview, without_secrets};
 use wwwoffle_config::schema::{SECTIONS, Section};
 use wwwoffle_config::{ChangeError, Config, EarlierConfig, UrlSpec, changes};
-use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+use wwwoffle_url::CanonicalUrl;
 
 use self::page::SectionOption;
 use self::page::changed::{self, LastChange};
@@ -19,6 +19,7 @@ use self::page::item::{self, OptionPage, RejectedInput};
 use self::page::part::{self, OptionSetting, RuleSetting, SectionPage};
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
+use super::address::url_in;
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{ConfigFileState, blocking};
@@ -56,7 +57,7 @@ pub(super) fn is_option(path: &str) -> bool {
 
 /// Shows the file, its versions and the sections.
 pub(super) async fn show_index(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(url_argument);
+    let about = url_argument(arguments);
     answer(caller, index(caller, StatusCode::OK, about.as_deref()).await)
 }
 
@@ -67,13 +68,13 @@ pub(super) async fn show_last_change(caller: &Caller, arguments: Option<&str>) -
 
 /// Shows the value of every option for a URL.
 pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(url_argument);
+    let about = url_argument(arguments);
     caller.page(url_page(caller, about.as_deref().unwrap_or_default()))
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.
 pub(super) fn show_builder(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = arguments.and_then(url_argument);
+    let about = url_argument(arguments);
     caller.page(builder(caller, about.as_deref(), None))
 }
 
@@ -84,7 +85,7 @@ pub(super) async fn show_section(
     arguments: Option<&str>,
 ) -> Response<Body> {
     let Some(section) = section_at(path) else { return caller.see_other(CONFIGURATION) };
-    let about = arguments.and_then(url_argument);
+    let about = url_argument(arguments);
     let page = CurrentConfiguration::of(caller).await.map(|seen| {
         let settings = seen.settings(section);
         let rules = seen.rules(section);
@@ -102,7 +103,7 @@ pub(super) async fn show_option(
     arguments: Option<&str>,
 ) -> Response<Body> {
     let Some(item) = item_at(path) else { return caller.see_other(CONFIGURATION) };
-    let about = arguments.and_then(url_argument);
+    let about = url_argument(arguments);
     let seen = CurrentConfiguration::of(caller).await;
     answer(caller, seen.map(|seen| option(caller, &seen, item, about.as_deref(), None)))
 }
@@ -111,12 +112,9 @@ fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
     page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
-/// Returns the URL in the arguments of an address: `?URL`, or `?url=URL`.
-fn url_argument(arguments: &str) -> Option<String> {
-    let text = arguments.strip_prefix("url=").unwrap_or(arguments);
-    let text = url_decode_form_args(text.as_bytes());
-    let text = String::from_utf8_lossy(&text).trim().to_owned();
-    (!text.is_empty()).then_some(text)
+/// Returns the URL in the arguments of an address.
+fn url_argument(arguments: Option<&str>) -> Option<String> {
+    Some(url_in(arguments)).filter(|url| !url.is_empty())
 }
 
 /// The current file, and the configuration in force.

@@ -11,7 +11,7 @@ use wwwoffle_url::CanonicalUrl;
 use self::page::question::{self, DeletionTarget};
 use self::page::{ControlAction, PATH};
 use super::caller::Caller;
-use super::{monitor, queue, status};
+use super::{monitor, status};
 use crate::base::mode::ModeSetting;
 use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
@@ -122,13 +122,8 @@ pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
 /// request, redirects to the queue.
 pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
-    let key = match (form.value("key"), form.value("url")) {
-        (Some(key), _) => key.parse().ok(),
-        (None, Some(url)) => queue::key_of(caller, url).ok(),
-        (None, None) => None,
-    };
     let queue = caller.context.storage.store.spool().queue();
-    let known = key.and_then(|key| queue.summary(&key));
+    let known = caller.named_key(&form).and_then(|key| queue.summary(&key));
     match known.filter(|known| caller.may_see_queued(&known.place)) {
         Some(known) => {
             let (url, key) = (known.place.url(), known.place.key().to_string());
@@ -142,11 +137,7 @@ pub(super) fn ask_request(caller: &Caller, arguments: Option<&str>) -> Response<
 /// monitor, redirects to the list.
 pub(super) fn ask_monitor(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = former_form(arguments);
-    let key = match (form.value("key"), form.value("url")) {
-        (Some(key), _) => Some(key.to_owned()),
-        (None, Some(url)) => monitor::key_of(caller, url).ok().map(|key| key.to_string()),
-        (None, None) => None,
-    };
+    let key = caller.named_key(&form).map(|key| key.to_string());
     let list = monitor::list(caller);
     match list.iter().find(|item| Some(&item.key) == key.as_ref()) {
         Some(item) => confirm(caller, &DeletionTarget::Monitor { url: &item.url, key: &item.key }),

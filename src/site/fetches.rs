@@ -8,11 +8,12 @@ pub(super) mod plan_call;
 pub mod progress;
 
 use hyper::Response;
-use hyper::header::{HeaderMap, HeaderValue, REFRESH};
+use hyper::header::{HeaderValue, REFRESH};
 use wwwoffle_spool::{RequestKind, RunId};
 use wwwoffle_url::{split_form_args, url_decode_form_args};
 
 use self::call::{all, stop_for};
+use super::address::url_in;
 use super::caller::Caller;
 use super::control::{former_arguments, former_form};
 use super::forms::FormError;
@@ -90,7 +91,7 @@ pub(super) enum RefreshError {
 
 /// Shows the form for the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let url = named(arguments);
+    let url = url_in(arguments);
     show(caller, &RecursiveRequest { aim: as_configured(caller, &url), url }, None)
 }
 
@@ -111,7 +112,7 @@ pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Respons
 /// redirects to the page. If another site caused the request, only shows the form, which the user
 /// may submit.
 pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let url = named(arguments);
+    let url = url_in(arguments);
     if url.is_empty() || caller.is_sent_by_another_site() {
         return options(caller, arguments);
     }
@@ -283,11 +284,11 @@ async fn start(caller: &Caller, asked: &RecursiveRequest) -> Result<Response<Bod
 
 async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, RefreshError> {
     let context = &caller.context;
-    let mut to = target::of_url(url, &context.base.local)?.url;
+    let to = target::of_url(url, &context.base.local)?.url;
     fetch::request_page(&context.fetch, &caller.requester(), url, true).await?;
     let response = caller.see_other(to.as_str());
     if caller.mode() == Mode::Offline {
-        let places = Places::of(&mut to, &HeaderMap::new(), &caller.owner);
+        let places = Places::of_url(&to, &caller.owner);
         // The redirect would show a stored page as if nothing had been requested, so a message page
         // reports the request. A page that is not stored is answered by a message page anyway.
         if look_up(&context.storage.store, &places).await?.choose(Mode::Offline).is_some() {
@@ -393,13 +394,6 @@ fn form_answer() -> Text {
 
 fn failed(caller: &Caller, error: &RefreshError) -> Response<Body> {
     caller.bad_address(&error_chain(error))
-}
-
-/// Returns the URL in the arguments: `?URL`, or `?url=URL`.
-fn named(arguments: Option<&str>) -> String {
-    let url = arguments.unwrap_or_default();
-    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
-    String::from_utf8_lossy(&url).trim().to_owned()
 }
 
 /// Returns the initial values of the form: the sub-resources that the configuration sets for `url`,

@@ -5,11 +5,11 @@ pub mod page;
 pub(super) mod source;
 
 use crate::base::text::Text;
+use hyper::Response;
 use hyper::header::{AUTHORIZATION, HOST, PROXY_AUTHORIZATION};
-use hyper::{HeaderMap, Response};
 use wwwoffle_index::Index;
 use wwwoffle_spool::{Entry, Error};
-use wwwoffle_url::{CanonicalUrl, ParseError, url_decode_form_args};
+use wwwoffle_url::{CanonicalUrl, ParseError};
 
 use self::page::{InfoExtras, RequestComparison};
 use super::caller::Caller;
@@ -22,7 +22,7 @@ use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
-use crate::site::address::AddressPage;
+use crate::site::address::{AddressPage, url_in};
 use crate::site::context::SiteContext;
 use crate::site::lists::page::split_report;
 use crate::storage::lists;
@@ -77,13 +77,6 @@ async fn sharing(context: &SiteContext, entry: Entry) -> Option<u64> {
     u64::try_from(of_owner.count()).ok().filter(|count| *count > 1)
 }
 
-/// Returns the URL in the arguments: `?URL`, or `?url=URL`.
-pub(super) fn url_in(arguments: Option<&str>) -> String {
-    let url = arguments.unwrap_or_default();
-    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
-    String::from_utf8_lossy(&url).trim().to_owned()
-}
-
 /// Shows the page about a URL.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
@@ -121,10 +114,10 @@ async fn page_extras(caller: &Caller, url: &str, details: &Info<Text>) -> InfoEx
         Ok((_, Some(found))) => Some(found.older.len() + 1),
         _ => None,
     };
-    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else {
+    let Ok(url) = CanonicalUrl::parse(url, &context.base.local) else {
         return InfoExtras::default();
     };
-    let queued = Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued;
+    let queued = Places::of_url(&url, &caller.owner).queued;
     let queued = context.storage.store.spool().queue().summary(&queued.key()).is_some();
     let key = url.without_credentials().key();
     let last = context.proxy.traffic.last.of(&LastKey::new(key, caller.owner.clone()));

@@ -14,6 +14,7 @@ use self::export::ExportFormat;
 use self::page::{
     ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, SCHEMES, Trail, room,
 };
+use super::address::decoded;
 use super::caller::Caller;
 use super::forms::FormError;
 use super::{monitor, purge};
@@ -123,8 +124,7 @@ fn answer(
 
 /// Returns the address of the list for the host of a URL. The arguments consist of this URL.
 fn of_url(caller: &Caller, arguments: Option<&str>) -> String {
-    let text = url_decode_form_args(arguments.unwrap_or_default().as_bytes());
-    of_host(caller, &String::from_utf8_lossy(&text))
+    of_host(caller, &decoded(arguments.unwrap_or_default()))
 }
 
 fn of_host(caller: &Caller, url: &str) -> String {
@@ -313,7 +313,7 @@ async fn delete(
 ) -> Result<Response<Body>, EntryActionError> {
     let (removal, mut is_any) = (removed::new_removal(caller), false);
     for url in urls {
-        match removed::delete(caller, url, removal).await {
+        match removed::delete(caller, &url, removal).await {
             Ok(was_there) => is_any |= was_there,
             // This is no failure: the list shows the entries that remain, and the deleted ones can
             // be restored.

@@ -2,9 +2,9 @@
 
 pub mod page;
 
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use wwwoffle_spool::Error;
-use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+use wwwoffle_url::CanonicalUrl;
 
 use self::page::MissingPage;
 use super::caller::Caller;
@@ -12,20 +12,17 @@ use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::proxy::like;
-use crate::site::address::AddressPage;
+use crate::site::address::{AddressPage, url_in};
 use crate::storage::lookup::look_up;
 
 /// Shows the page for the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let url = arguments.unwrap_or_default();
-    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
-    let url = String::from_utf8_lossy(&url);
-    let url = url.trim();
-    let parsed = Some(url).filter(|url| !url.is_empty());
+    let typed = url_in(arguments);
+    let parsed = Some(typed.as_str()).filter(|url| !url.is_empty());
     let parsed = parsed.and_then(|url| CanonicalUrl::parse(url, &caller.context.base.local).ok());
     let Some(url) = parsed.filter(|url| !url.is_local()).map(|url| url.without_credentials())
     else {
-        return caller.ask_for_address(AddressPage::Missing, url);
+        return caller.ask_for_address(AddressPage::Missing, &typed);
     };
     match show_similar_pages(caller, &url).await {
         Ok(response) => response,
@@ -35,7 +32,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 
 async fn show_similar_pages(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
     let (context, owner) = (&caller.context, &caller.owner);
-    let places = Places::of(&mut url.clone(), &HeaderMap::new(), owner);
+    let places = Places::of_url(url, owner);
     let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     let likes = like::all(&context.proxy, owner, url).await?;
     let page = MissingPage {

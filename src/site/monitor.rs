@@ -4,15 +4,15 @@ pub(super) mod call;
 pub mod page;
 pub mod schedule;
 
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use jiff::tz::TimeZone;
 use wwwoffle_spool::{MonitorSummary, ParseScheduleError, Schedule};
-use wwwoffle_url::{CanonicalUrl, Key, ParseError, url_decode_form_args, url_encode_form_args};
+use wwwoffle_url::url_encode_form_args;
 
+use super::address::url_in;
 use super::caller::Caller;
 use super::control::former_form;
 use crate::base::clock;
-use crate::base::owner::Places;
 use crate::base::text::tr;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, MonitorSettings};
@@ -47,12 +47,6 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
     }
 }
 
-/// Returns the key under which a page of the caller is monitored.
-pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
-    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
-}
-
 /// Shows the list of monitored pages, without those that the configuration excludes from lists.
 pub(super) async fn show(caller: &Caller) -> Response<Body> {
     let context = &caller.context;
@@ -68,20 +62,15 @@ pub(super) async fn show(caller: &Caller) -> Response<Body> {
 
 /// Whether there is an older version to compare with; `false` if this cannot be determined.
 async fn has_changed(caller: &Caller, url: &str) -> bool {
-    let context = &caller.context;
-    let Ok(mut url) = CanonicalUrl::parse(url, &context.base.local) else { return false };
-    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-    like::has_versions(&context.proxy, &places).await.unwrap_or_default()
+    let Ok(places) = caller.places_of(url) else { return false };
+    like::has_versions(&caller.context.proxy, &places).await.unwrap_or_default()
 }
 
 /// Shows the form for the URL in the arguments, `?URL` or `?url=URL`, filled in with the current
 /// settings of the page.
 pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let url = arguments.unwrap_or_default();
-    let url = url_decode_form_args(url.strip_prefix("url=").unwrap_or(url).as_bytes());
-    let url = String::from_utf8_lossy(&url);
-    let url = url.trim();
-    let known = match key_of(caller, url) {
+    let url = url_in(arguments);
+    let known = match caller.key_of(&url) {
         _ if url.is_empty() => Ok(None),
         Ok(key) => caller.context.storage.store.run(move |spool| spool.monitors().get(&key)).await,
         // The fault of the URL is reported when the form is submitted.
@@ -94,7 +83,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         Err(error) => return caller.spool_failed(&error),
     };
     let form = page::MonitorForm {
-        url,
+        url: &url,
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),
         max_versions: monitor::MAX_VERSIONS,
@@ -173,7 +162,7 @@ fn wanted(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
 /// Monitors a page once a day, unless it is already monitored.
 pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), WantError> {
     let monitors = caller.context.storage.store.spool().monitors();
-    let known = key_of(caller, url).is_ok_and(|key| monitors.summary(&key).is_some());
+    let known = caller.key_of(url).is_ok_and(|key| monitors.summary(&key).is_some());
     let schedule = if known { None } else { "@daily".parse().ok() };
     if let Some(schedule) = schedule {
         let wanted = MonitorSettings::new(url.to_owned(), schedule, 0);
@@ -222,13 +211,8 @@ pub(super) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, wwwoffle_spool::Error> {
-    let key = match (form.value("key"), form.value("url")) {
-        (Some(text), _) => text.parse().ok(),
-        (None, Some(url)) => key_of(caller, url).ok(),
-        (None, None) => None,
-    };
     let monitors = caller.context.storage.store.spool().monitors();
-    let known = key.and_then(|key| monitors.summary(&key));
+    let known = caller.named_key(form).and_then(|key| monitors.summary(&key));
     if let Some(known) = known.filter(|known| caller.may_see_queued(&known.place)) {
         monitor::remove(&caller.context.fetch, known.place.key()).await?;
     }

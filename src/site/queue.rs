@@ -8,10 +8,10 @@ pub(super) mod undone;
 
 use std::collections::{HashMap, HashSet};
 
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use jiff::Timestamp;
 use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
-use wwwoffle_url::{CanonicalUrl, Key, ParseError};
+use wwwoffle_url::{Key, ParseError};
 
 use self::page::{PATH, QueuePage, QueueSelection, ROWS};
 use super::caller::Caller;
@@ -20,7 +20,6 @@ use super::route::{FormRequest, OwnToken};
 use super::status;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::Places;
 use crate::fetch;
 use crate::fetch::hold::Holder;
 use crate::page::form::SubmittedForm;
@@ -166,9 +165,7 @@ async fn change_requests(
         match name {
             "chosen" => keys.push(value.parse().map_err(|_| RequestActionError::Key)?),
             "url" => {
-                let mut url = CanonicalUrl::parse(value, &caller.context.base.local)?;
-                let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
-                keys.push(places.queued.key());
+                keys.push(caller.key_of(value)?);
             }
             _ => {}
         }
@@ -252,7 +249,7 @@ fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, FormError
     match (form.value("key"), form.value("url")) {
         (Some(text), _) => key(text),
         (None, Some(url)) => {
-            key_of(caller, url).map_err(|error| FormError::Bad(error_chain(&error)))
+            caller.key_of(url).map_err(|error| FormError::Bad(error_chain(&error)))
         }
         (None, None) => Err(FormError::Bad("expected a key or a URL".to_owned())),
     }
@@ -260,12 +257,6 @@ fn key_to_delete(caller: &Caller, form: &SubmittedForm) -> Result<Key, FormError
 
 fn key(text: &str) -> Result<Key, FormError> {
     text.parse().map_err(|_| FormError::Bad("expected a key of 64 hex digits".to_owned()))
-}
-
-/// Returns the key under which `url` is queued for the caller.
-pub(super) fn key_of(caller: &Caller, url: &str) -> Result<Key, ParseError> {
-    let mut url = CanonicalUrl::parse(url, &caller.context.base.local)?;
-    Ok(Places::of(&mut url, &HeaderMap::new(), &caller.owner).queued.key())
 }
 
 /// Deletes a request from the queue, if the caller may see it. Returns whether it was deleted.
@@ -355,7 +346,7 @@ pub(super) fn with_urls(caller: &Caller, urls: &[String]) -> HashMap<String, Vec
 mod tests {
     use super::*;
     use wwwoffle_spool::{Outgoing, Place, RequestKind};
-    use wwwoffle_url::LocalHost;
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()

@@ -6,7 +6,7 @@ pub mod page;
 use crate::page::links;
 use std::net::Ipv4Addr;
 
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use wwwoffle_index::{Class, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
@@ -80,11 +80,11 @@ async fn find_stored_page(caller: &Caller, words: &str) -> Option<String> {
     }
     for scheme in ["https", "http"] {
         let url = CanonicalUrl::parse(&format!("{scheme}://{words}"), &caller.context.base.local);
-        let Ok(mut url) = url else { continue };
+        let Ok(url) = url else { continue };
         if url.is_local() {
             continue;
         }
-        let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+        let places = Places::of_url(&url, &caller.owner);
         // The search that follows reports a failed spool.
         let found = look_up(&caller.context.storage.store, &places).await.ok()?;
         if found.choose(Mode::Offline).is_some() {

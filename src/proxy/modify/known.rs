@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use wwwoffle_config::Config;
 use wwwoffle_spool::Spool;
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -33,12 +32,12 @@ impl PageKnowledge for SpoolKnown {
     }
 
     fn status_of(&self, url: &str) -> UrlStatus {
-        let Ok(mut url) = CanonicalUrl::parse(url, &self.local) else { return UrlStatus::Absent };
+        let Ok(url) = CanonicalUrl::parse(url, &self.local) else { return UrlStatus::Absent };
         // A URL that can be read offline without a stored copy counts as stored.
         if url.is_local() || self.config.local_net.hosts.contains(url.host()) {
             return UrlStatus::Kept;
         }
-        let places = Places::of(&mut url, &HeaderMap::new(), &self.owner);
+        let places = Places::of_url(&url, &self.owner);
         // Marking a link must not cause an error: an unreadable entry counts as missing.
         let is_there = |place| self.spool.is_there(place).unwrap_or(false);
         if is_there(&places.own) || is_there(&places.public) {

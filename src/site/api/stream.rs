@@ -8,7 +8,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use wwwoffle_spool::{Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
@@ -254,7 +253,7 @@ impl RequestFollower {
     /// Follows the target of a redirect. If the target must be fetched, the fetcher has already
     /// queued it.
     fn redirect(&mut self, location: &str) {
-        let Ok(mut url) = CanonicalUrl::parse(location, &self.inbox.context.base.local) else {
+        let Ok(url) = CanonicalUrl::parse(location, &self.inbox.context.base.local) else {
             return;
         };
         let shown = url.as_str().to_owned();
@@ -280,7 +279,7 @@ impl RequestFollower {
             // The target is already stored, or was fetched since the redirect. The next look, or an
             // event, will show this.
             None => {
-                let mut followed = FollowedRequest::new(self.queued_place(&mut url), false);
+                let mut followed = FollowedRequest::new(self.queued_place(&url), false);
                 followed.found_settled = LOOKS_TO_SETTLE.saturating_sub(1);
                 self.open.insert(shown, followed);
             }
@@ -288,12 +287,12 @@ impl RequestFollower {
     }
 
     /// Returns the place under which a request for `url` would be queued.
-    fn queued_place(&self, url: &mut CanonicalUrl) -> Place {
+    fn queued_place(&self, url: &CanonicalUrl) -> Place {
         let owner = match &self.task {
             FollowScope::Get { requester, .. } => &requester.owner,
             FollowScope::WorkOff => &Owner::Local,
         };
-        Places::of(url, &HeaderMap::new(), owner).queued
+        Places::of_url(url, owner).queued
     }
 
     /// Whether nothing more will happen: all requests are settled, or blocked for a long time.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
+use hyper::StatusCode;
 use hyper::body::Frame;
-use hyper::{HeaderMap, StatusCode};
 use wwwoffle_spool::Spool;
 use wwwoffle_url::CanonicalUrl;
 
@@ -64,8 +64,8 @@ fn parse_selection(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which,
     let mut places = Vec::new();
     for text in &wanted.urls {
         let url = CanonicalUrl::parse(text, &caller.context.base.local);
-        let mut url = url.map_err(|error| CallFault::url(text, &error))?;
-        places.push(Places::of(&mut url, &HeaderMap::new(), &owner));
+        let url = url.map_err(|error| CallFault::url(text, &error))?;
+        places.push(Places::of_url(&url, &owner));
     }
     Ok(Which::Urls(places))
 }

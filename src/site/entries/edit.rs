@@ -1,8 +1,8 @@
 //! `POST /api/entries/delete`, `/move` and `/write`: manual changes of stored entries.
 
 use http_body_util::BodyExt as _;
+use hyper::StatusCode;
 use hyper::body::Incoming;
-use hyper::{HeaderMap, StatusCode};
 use wwwoffle_url::CanonicalUrl;
 
 use crate::base::clock;
@@ -29,7 +29,7 @@ pub(in crate::site) async fn forget(
         .urls
         .iter()
         .map(|text| match CanonicalUrl::parse(text, local) {
-            Ok(mut url) => Ok(Places::of(&mut url, &HeaderMap::new(), &owner)),
+            Ok(url) => Ok(Places::of_url(&url, &owner)),
             Err(error) => Err(CallFault::url(text, &error)),
         })
         .collect();
@@ -64,10 +64,10 @@ pub(in crate::site) async fn write(
     let form = read(arguments)?;
     let text = form.value("url").filter(|url| !url.is_empty());
     let text = text.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
-    let mut url = CanonicalUrl::parse(text, &caller.context.base.local)
+    let url = CanonicalUrl::parse(text, &caller.context.base.local)
         .map_err(|error| CallFault::url(text, &error))?;
     let named = form.value("owner").filter(|named| !named.is_empty());
-    let places = Places::of(&mut url, &HeaderMap::new(), &owner(caller, named)?);
+    let places = Places::of_url(&url, &owner(caller, named)?);
     // Without an owner the entry is public. A URL with credentials always makes it private.
     let is_own = named.is_some() || places.credentials;
     let place = if is_own { places.own } else { places.public };

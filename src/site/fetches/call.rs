@@ -11,11 +11,10 @@ use crate::base::owner::Requester;
 use crate::fetch::hold;
 use crate::fetch::recurse::{begin, outcome, runs};
 use crate::proxy::body::Body;
-use crate::proxy::target;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line_report::{EventInbox, LineReport, ReportTrigger, body};
 use crate::site::api::sum::{OverallProgress, held_events, progress};
-use crate::site::api::{check_url_count, json, lines, stream};
+use crate::site::api::{check_urls, json, lines, stream};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
@@ -44,11 +43,7 @@ pub(in crate::site) fn get(
     caller: &Caller,
     wanted: GetRequest,
 ) -> Result<Response<Body>, CallFault> {
-    check_url_count(&wanted.urls)?;
-    for text in &wanted.urls {
-        target::of_url(text, &caller.context.base.local)
-            .map_err(|error| CallFault::url(text, &error))?;
-    }
+    check_urls(caller, &wanted.urls)?;
     Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
 }
 
@@ -96,11 +91,7 @@ pub(in crate::site) async fn start(
     caller: &Caller,
     wanted: RunRequest,
 ) -> Result<Response<Body>, CallFault> {
-    check_url_count(&wanted.urls)?;
-    for text in &wanted.urls {
-        target::of_url(text, &caller.context.base.local)
-            .map_err(|error| CallFault::url(text, &error))?;
-    }
+    check_urls(caller, &wanted.urls)?;
     let mut follow = RunFollower::new(&caller.context);
     for url in wanted.urls {
         let asked = RecursiveRequest { url, aim: wanted.aim.clone() };

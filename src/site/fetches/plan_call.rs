@@ -1,11 +1,10 @@
 //! Plans of fetches: `/api/runs/plan` and `/api/queue/plan`.
 
-use crate::site::api::check_url_count;
+use crate::site::api::check_urls;
 use hyper::StatusCode;
 
 use crate::base::error_chain::error_chain;
 use crate::fetch::plan::{NotPlanned, plan_queue, plan_runs};
-use crate::proxy::target;
 use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
 use wwwoffle_api::fetch_spec::RecursiveRequest;
@@ -26,11 +25,7 @@ pub(in crate::site) async fn runs(
     caller: &Caller,
     wanted: RunPlanRequest,
 ) -> Result<RunPlans, CallFault> {
-    check_url_count(&wanted.urls)?;
-    for text in &wanted.urls {
-        target::of_url(text, &caller.context.base.local)
-            .map_err(|error| CallFault::url(text, &error))?;
-    }
+    check_urls(caller, &wanted.urls)?;
     let asked = |url| RecursiveRequest { url, aim: wanted.aim.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
     Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
 use wwwoffle_spool::Error;
-use wwwoffle_url::{ParseError, url_decode_form_args, url_encode_form_args};
+use wwwoffle_url::{ParseError, url_encode_form_args};
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -13,6 +13,7 @@ use crate::base::owner::{Owner, Places};
 use crate::fetch::monitor;
 use crate::page::form::{BadForm, SubmittedForm};
 use crate::proxy::body::{self, Body};
+use crate::site::address::decoded;
 use crate::site::caller::Caller;
 use crate::site::history::page as history;
 use crate::site::monitor::page as pages;
@@ -74,9 +75,7 @@ impl DiffArguments {
             let url = form.value("url").unwrap_or_default().trim().to_owned();
             Self { url, from: time("from")?, to: time("to")?, at: time("at")? }
         } else {
-            let url = url_decode_form_args(arguments.as_bytes());
-            let url = String::from_utf8_lossy(&url).trim().to_owned();
-            Self { url, from: None, to: None, at: None }
+            Self { url: decoded(arguments), from: None, to: None, at: None }
         };
         if asked.url.is_empty() { Err(DiffError::NoUrl) } else { Ok(asked) }
     }

@@ -2,7 +2,6 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use hyper::HeaderMap;
 use hyper::header::CONTENT_ENCODING;
 use wwwoffle_index::{Index, Viewer};
 use wwwoffle_spool::{Body, Entry, Lookup, Place, Spool};
@@ -30,15 +29,15 @@ impl IconFinder<'_> {
     /// Returns the icon of a page as a `data:` URL: `/favicon.ico` of its host, or else an icon to
     /// which the page refers. `None` if no such icon is stored.
     pub(in crate::site) fn of(&self, url: &str) -> Option<String> {
-        let mut url = CanonicalUrl::parse(url, self.local).ok().filter(|url| !url.is_local())?;
+        let url = CanonicalUrl::parse(url, self.local).ok().filter(|url| !url.is_local())?;
         let usual = format!("{}://{}/favicon.ico", url.protocol(), url.host_port());
-        let places = Places::of(&mut url, &HeaderMap::new(), self.owner);
+        let places = Places::of_url(&url, self.owner);
         self.at_url(&usual).or_else(|| self.named_by(&places))
     }
 
     fn at_url(&self, url: &str) -> Option<String> {
-        let mut url = CanonicalUrl::parse(url, self.local).ok()?;
-        let places = Places::of(&mut url, &HeaderMap::new(), self.owner);
+        let url = CanonicalUrl::parse(url, self.local).ok()?;
+        let places = Places::of_url(&url, self.owner);
         self.at(&places.own).or_else(|| self.at(&places.public))
     }
 

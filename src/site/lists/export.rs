@@ -14,18 +14,16 @@ use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, HeaderValue};
-use hyper::{HeaderMap, Response, StatusCode};
+use hyper::{Response, StatusCode};
 use tokio::sync::mpsc;
 use wwwoffle_archive::{ExportOptions, to_wacz, to_warc};
 use wwwoffle_index::{Error as IndexError, SubResources};
 use wwwoffle_spool::fs::{Disk, DiskFile, OpenedFile, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{BATCH_INTERVAL, Error, Key, Place, Reader, Spool};
-use wwwoffle_url::CanonicalUrl;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::Places;
 use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
@@ -99,10 +97,9 @@ pub(in crate::site) async fn send(
     format: ExportFormat,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, EntryActionError> {
-    let (context, mut places) = (&caller.context, Vec::new());
+    let mut places = Vec::new();
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
-        let mut url = CanonicalUrl::parse(text, &context.base.local)?;
-        let of = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+        let of = caller.places_of(text)?;
         places.extend([of.own, of.public]);
     }
     send_places(caller, format, places, form.value("versions").is_some()).await

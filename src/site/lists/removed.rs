@@ -1,7 +1,7 @@
 //! Deletions on our own pages: the entries are set aside for a while, and the caller can restore
 //! them.
 
-use hyper::{HeaderMap, Response};
+use hyper::Response;
 use wwwoffle_spool::{BringBackReport, Error, Place, Removal, RemovalSummary, Spool};
 use wwwoffle_url::CanonicalUrl;
 
@@ -20,10 +20,10 @@ use crate::storage::store::Store;
 /// its purpose is to free space.
 pub(in crate::site) async fn delete(
     caller: &Caller,
-    mut url: CanonicalUrl,
+    url: &CanonicalUrl,
     removal: Removal,
 ) -> Result<bool, Error> {
-    let places = Places::of(&mut url, &HeaderMap::new(), &caller.owner);
+    let places = Places::of_url(url, &caller.owner);
     let store = &caller.context.storage.store;
     let own = set_aside(store, &places.own, removal).await?;
     Ok(set_aside(store, &places.public, removal).await? || own)

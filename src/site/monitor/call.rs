@@ -4,13 +4,12 @@ use hyper::StatusCode;
 use wwwoffle_spool::Schedule;
 
 use super::super::caller::Caller;
-use super::super::monitor::{item, key_of, list};
+use super::super::monitor::{item, list};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::monitor::{self, MonitorSettings};
-use crate::proxy::target;
-use crate::site::api::check_url_count;
 use crate::site::api::fault::CallFault;
+use crate::site::api::{check_url_count, check_urls};
 use crate::site::history::changes::{self, DiffError};
 use crate::storage::versions::NotCompared;
 use wwwoffle_api::scope::Scope;
@@ -27,16 +26,12 @@ pub(in crate::site) async fn set(
     caller: &Caller,
     wanted: MonitorRequest,
 ) -> Result<MonitorList, CallFault> {
-    check_url_count(&wanted.urls)?;
     let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
     let scope = match &wanted.within {
         Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
         None => Scope::default(),
     };
-    for text in &wanted.urls {
-        target::of_url(text, &caller.context.base.local)
-            .map_err(|error| CallFault::url(text, &error))?;
-    }
+    check_urls(caller, &wanted.urls)?;
     let mut set = Vec::new();
     for url in wanted.urls {
         let settings = MonitorSettings::new(url.clone(), schedule, wanted.versions)
@@ -72,7 +67,7 @@ pub(in crate::site) async fn delete(
         }
     }
     for url in wanted.urls {
-        let key = key_of(caller, &url).map_err(|error| CallFault::url(&url, &error))?;
+        let key = caller.key_of(&url).map_err(|error| CallFault::url(&url, &error))?;
         let removed = monitor::remove(&caller.context.fetch, key).await?;
         if removed { &mut gone.deleted } else { &mut gone.missing }.push(url);
     }

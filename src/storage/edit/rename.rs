@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use hyper::HeaderMap;
 use wwwoffle_spool::{Error, MoveOutcome, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
@@ -56,11 +55,11 @@ impl Rename {
         let parse = |text: &str| {
             CanonicalUrl::parse(text, local).map_err(|error| BadRename::Url(text.to_owned(), error))
         };
-        let (mut from, mut to) = (parse(&wanted.from)?, parse(&wanted.to)?);
+        let (from, to) = (parse(&wanted.from)?, parse(&wanted.to)?);
         let is_forced = wanted.force;
         if !wanted.below {
-            let from = Places::of(&mut from, &HeaderMap::new(), owner);
-            let to = Places::of(&mut to, &HeaderMap::new(), owner);
+            let from = Places::of_url(&from, owner);
+            let to = Places::of_url(&to, owner);
             let both = [(from.own, to.own), (from.public, to.public)];
             return Ok(Self { what: RenameScope::One(Box::new(both)), is_forced });
         }

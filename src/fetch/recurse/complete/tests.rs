@@ -66,8 +66,7 @@ impl Site {
 
     fn look_within(&self, path: &str, bounds: Bounds) -> Option<PageParts<Text>> {
         let (url, local) = (url(&at(path)), LocalHost::default());
-        let places =
-            crate::base::owner::Places::of(&mut url.clone(), &hyper::HeaderMap::new(), &self.owner);
+        let places = crate::base::owner::Places::of_url(&url, &self.owner);
         let own = self.spool.newest(&places.own).unwrap();
         let entry = own.or_else(|| self.spool.newest(&places.public).unwrap()).unwrap();
         let (owner, config) = (&self.owner, &self.config);
@@ -252,8 +251,8 @@ fn personal_sub_resources_count_for_their_owner_only() {
     site.owner = "user:ada".parse().unwrap();
     assert!(site.parts("/").complete);
     // A page with a password in its URL is looked up with the password.
-    let mut with = url("http://me:pw@h.example/p");
-    let places = crate::base::owner::Places::of(&mut with, &hyper::HeaderMap::new(), &site.owner);
+    let with = url("http://me:pw@h.example/p");
+    let places = crate::base::owner::Places::of_url(&with, &site.owner);
     site.keep_at(&places.own, "200 OK\r\nContent-Type: text/html", b"<link rel=icon href=/i.png>");
     assert_eq!(rows(&site.parts("http://me:pw@h.example/p")), [("/i.png", "icon", Absent)]);
 }

@@ -335,11 +335,11 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
     fn places(&self, url: &CanonicalUrl) -> Places {
         let page = self.page.url;
         let is_same = url.protocol() == page.protocol() && url.host_port() == page.host_port();
-        let mut url = match page.user() {
+        let url = match page.user() {
             Some(user) if is_same => url.with_credentials(&user, page.password().as_deref()),
             _ => url.clone(),
         };
-        Places::of(&mut url, &HeaderMap::new(), self.page.owner)
+        Places::of_url(&url, self.page.owner)
     }
 
     /// Adds a sub-resource to the list, unless the list is full. Returns its position if it is new,
