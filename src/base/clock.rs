@@ -38,19 +38,6 @@ pub fn rfc3339(time: SystemTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Formats `time` for people, in the local time zone: `2026-11-20 14:05`.
-#[must_use]
-pub fn for_people(time: SystemTime) -> String {
-    let time = Timestamp::try_from(time).unwrap_or(Timestamp::UNIX_EPOCH);
-    time.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
-}
-
-/// Whole seconds since the epoch; zero for an earlier time.
-#[must_use]
-pub fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,8 +46,6 @@ mod tests {
     fn times_are_written_in_utc_to_the_second() {
         let time = UNIX_EPOCH + Duration::from_millis(1_763_644_799_900);
         assert_eq!(rfc3339(time), "2025-11-20T13:19:59Z");
-        assert_eq!(unix_seconds(time), 1_763_644_799);
-        assert_eq!(unix_seconds(UNIX_EPOCH - Duration::from_secs(1)), 0);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use wwwoffle_url::{CanonicalUrl, Key};
 use super::traps::{Trap, Traps};
 use wwwoffle_api::fetch_spec::FetchSpec;
 
-pub use text::{BadRun, MAX_RUN_TEXT};
+pub use text::BadRun;
 pub use wwwoffle_api::report::{FailedUrl, FetchCounts, LeftOut, LeftOutLinks, Report};
 
 /// The most URLs that one run remembers; further pages are left out.

@@ -13,7 +13,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::begin::NotBegun;
 use super::run::{FailedUrl, LeftOut, Report, Run, RunDecision, UrlOutcome, links_left};
-use wwwoffle_api::fetch_spec::FetchSpec;
+use wwwoffle_api::runs::RunItem;
 
 /// The number of ended runs whose reports are stored.
 const MAX_ENDED: usize = 50;
@@ -35,38 +35,16 @@ pub struct Runs {
 }
 
 /// The public description of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunSummary {
-    /// The identifier of the run.
-    pub id: RunId,
-    /// The owner.
-    pub owner: Option<String>,
-    /// The start page.
-    pub start: String,
-    /// The requested extent.
-    pub aim: FetchSpec,
-    /// When the run began.
-    pub begun: Timestamp,
-    /// When the run ended; `None` while it runs.
-    pub ended: Option<Timestamp>,
-    /// The number of URLs of the run that still wait.
-    pub waiting: usize,
-    /// The result of the run.
-    pub report: Report,
-}
-
-impl RunSummary {
-    fn of(run: &Run) -> Self {
-        Self {
-            id: run.id,
-            owner: run.owner.clone(),
-            start: run.starts().first().map(|start| start.as_str().to_owned()).unwrap_or_default(),
-            aim: run.aim.clone(),
-            begun: run.begun,
-            ended: run.ended,
-            waiting: run.waiting_count(),
-            report: run.report.clone(),
-        }
+fn item(run: &Run) -> RunItem {
+    RunItem {
+        id: run.id.to_string(),
+        owner: run.owner.clone(),
+        start: run.starts().first().map(|start| start.as_str().to_owned()).unwrap_or_default(),
+        aim: run.aim.clone(),
+        begun: run.begun,
+        ended: run.ended,
+        waiting: u64::try_from(run.waiting_count()).unwrap_or(u64::MAX),
+        report: run.report.clone(),
     }
 }
 
@@ -88,16 +66,16 @@ impl Runs {
 
     /// All runs, the newest first.
     #[must_use]
-    pub fn list(&self) -> Vec<RunSummary> {
-        let mut list: Vec<_> = self.lock().values().map(RunSummary::of).collect();
+    pub fn list(&self) -> Vec<RunItem> {
+        let mut list: Vec<_> = self.lock().values().map(item).collect();
         list.sort_by_key(|run| std::cmp::Reverse(run.begun));
         list
     }
 
     /// The state of one run; `None` if the run is not known.
     #[must_use]
-    pub fn summary(&self, id: RunId) -> Option<RunSummary> {
-        self.with_run(id, RunSummary::of)
+    pub fn item(&self, id: RunId) -> Option<RunItem> {
+        self.with_run(id, item)
     }
 
     /// Adds a run.
@@ -265,6 +243,7 @@ pub(super) fn is_to_do(step: Result<RunDecision, LeftOut>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use wwwoffle_api::fetch_spec::FetchSpec;
     use wwwoffle_url::LocalHost;
 
     use super::*;

@@ -9,7 +9,7 @@ use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
 use crate::fetch::hold;
-use crate::fetch::recurse::{begin, outcome, runs};
+use crate::fetch::recurse::{begin, outcome};
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line_report::{EventInbox, LineReport, ReportTrigger, body};
@@ -21,21 +21,6 @@ use crate::site::status;
 use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use wwwoffle_api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
-
-impl From<runs::RunSummary> for RunItem {
-    fn from(run: runs::RunSummary) -> Self {
-        Self {
-            id: run.id.to_string(),
-            owner: run.owner,
-            start: run.start,
-            aim: run.aim,
-            begun: run.begun,
-            ended: run.ended,
-            waiting: u64::try_from(run.waiting).unwrap_or(u64::MAX),
-            report: run.report,
-        }
-    }
-}
 
 /// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
@@ -81,8 +66,8 @@ pub(in crate::site) fn end_download(
 /// Returns all runs that the caller may see.
 pub(in crate::site) fn all(caller: &Caller) -> RunList {
     let list = caller.context.fetch.fetcher.runs().list();
-    let may_see = |run: &runs::RunSummary| caller.may_see_owned(run.owner.as_deref());
-    RunList { runs: list.into_iter().filter(may_see).map(RunItem::from).collect() }
+    let may_see = |run: &RunItem| caller.may_see_owned(run.owner.as_deref());
+    RunList { runs: list.into_iter().filter(may_see).collect() }
 }
 
 /// Starts to fetch pages with their sub-resources and links. All URLs are validated first, so that
@@ -104,7 +89,7 @@ pub(in crate::site) async fn start(
         return Err(CallFault::new(StatusCode::CONFLICT, error));
     }
     let runs = caller.context.fetch.fetcher.runs();
-    let begun = follow.ids.iter().filter_map(|id| runs.summary(*id)).map(RunItem::from);
+    let begun = follow.ids.iter().filter_map(|id| runs.item(*id));
     Ok(json(caller, &RunList { runs: begun.collect() }))
 }
 
@@ -129,8 +114,9 @@ pub(in crate::site) async fn stop_for(
     caller: &Caller,
     id: RunId,
 ) -> Result<Option<u64>, wwwoffle_spool::Error> {
-    let run = caller.context.fetch.fetcher.runs().summary(id);
-    if !run.is_some_and(|run| caller.may_see_owned(run.owner.as_deref())) {
+    let runs = caller.context.fetch.fetcher.runs();
+    let may_see = runs.with_run(id, |run| caller.may_see_owned(run.owner.as_deref()));
+    if may_see != Some(true) {
         return Ok(None);
     }
     outcome::stop(&caller.context.fetch, id).await
@@ -189,14 +175,13 @@ impl RunFollower {
             self.inbox.ready.push_back(event);
         }
         let runs = self.inbox.context.fetch.fetcher.runs();
-        let runs: Vec<_> = self.ids.iter().filter_map(|id| runs.summary(*id)).collect();
+        let runs: Vec<_> = self.ids.iter().filter_map(|id| runs.item(*id)).collect();
         let is_over = runs.iter().all(|run| run.ended.is_some()) || self.is_stalled();
         if is_over {
             self.end(runs).await;
         } else {
-            let items: Vec<RunItem> = runs.into_iter().map(RunItem::from).collect();
-            self.report_progress(&items);
-            self.inbox.ready.extend(items.into_iter().map(|run| Event::Run { run: Box::new(run) }));
+            self.report_progress(&runs);
+            self.inbox.ready.extend(runs.into_iter().map(|run| Event::Run { run: Box::new(run) }));
         }
     }
 
@@ -258,7 +243,7 @@ impl RunFollower {
         places
     }
 
-    async fn end(&mut self, runs: Vec<runs::RunSummary>) {
+    async fn end(&mut self, runs: Vec<RunItem>) {
         self.failed += u64::from(!self.inbox.flush().await);
         let held = hold::all_held(&self.inbox.context.fetch, self.waiting_places().iter());
         self.inbox.ready.extend(held_events(held));
@@ -268,8 +253,8 @@ impl RunFollower {
             fetched += counts.fetched + counts.unchanged + counts.kept;
             self.failed += counts.failed;
             dead += counts.dead;
-            waiting += u64::try_from(run.waiting).unwrap_or(u64::MAX);
-            self.inbox.ready.push_back(Event::Run { run: Box::new(run.into()) });
+            waiting += run.waiting;
+            self.inbox.ready.push_back(Event::Run { run: Box::new(run) });
         }
         self.inbox.end(Event::End { fetched, failed: self.failed, dead, waiting });
     }

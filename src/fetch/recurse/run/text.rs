@@ -19,9 +19,6 @@ use super::super::traps::Traps;
 use super::{MAX_SEEN, Report, Run, Seen, UrlOutcome};
 use wwwoffle_api::fetch_spec::FetchSpec;
 
-/// The longest text of a run that is read, in bytes.
-pub const MAX_RUN_TEXT: usize = 64 << 20;
-
 /// The version of this text form.
 const VERSION: u32 = 1;
 
