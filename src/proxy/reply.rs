@@ -298,6 +298,22 @@ pub fn log_spool_failure(error: &SpoolError, detail: &str) {
     }
 }
 
+/// The word in `Cache-Status` and the message page for a spool that refuses or fails.
+#[must_use]
+pub fn spool_message<'a>(error: &SpoolError, detail: &'a str) -> (&'static str, Message<'a>) {
+    if error.is_full() {
+        ("disk-full", Message::SpoolFull)
+    } else if error.is_queue_full() {
+        ("queue-full", Message::QueueFull)
+    } else if error.is_share_used_up() {
+        ("queue-share", Message::ShareUsedUp)
+    } else if error.is_spelling_refused() {
+        ("queue-spelling", Message::SpellingRefused)
+    } else {
+        ("spool-failed", Message::SpoolFailed { detail })
+    }
+}
+
 /// The response if the spool refuses or fails.
 #[must_use]
 pub fn spool_failed(
@@ -307,16 +323,6 @@ pub fn spool_failed(
 ) -> Response<Body> {
     let detail = error_chain(error);
     log_spool_failure(error, &detail);
-    let (fault, notice) = if error.is_full() {
-        ("disk-full", Message::SpoolFull)
-    } else if error.is_queue_full() {
-        ("queue-full", Message::QueueFull)
-    } else if error.is_share_used_up() {
-        ("queue-share", Message::ShareUsedUp)
-    } else if error.is_spelling_refused() {
-        ("queue-spelling", Message::SpellingRefused)
-    } else {
-        ("spool-failed", Message::SpoolFailed { detail: &detail })
-    };
+    let (fault, notice) = spool_message(error, &detail);
     respond(context, ask, CacheStatus::OwnFault(fault), &notice)
 }

@@ -438,17 +438,7 @@ impl Caller {
     pub(super) fn spool_failed(&self, error: &SpoolError) -> Response<Body> {
         let detail = error_chain(error);
         reply::log_spool_failure(error, &detail);
-        self.message(&if error.is_full() {
-            Message::SpoolFull
-        } else if error.is_queue_full() {
-            Message::QueueFull
-        } else if error.is_share_used_up() {
-            Message::ShareUsedUp
-        } else if error.is_spelling_refused() {
-            Message::SpellingRefused
-        } else {
-            Message::SpoolFailed { detail: &detail }
-        })
+        self.message(&reply::spool_message(error, &detail).1)
     }
 
     /// Redirects to another page of ours after an action (RFC 9110 §15.4.4).

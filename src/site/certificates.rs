@@ -12,11 +12,12 @@ pub mod page;
 use crate::page::links;
 use hyper::Response;
 use tracing::info;
+use wwwoffle_config::AllowedCertificate;
 use wwwoffle_config::edit::Edit;
-use wwwoffle_config::{AllowedCertificate, ChangeError};
 use wwwoffle_url::CanonicalUrl;
 
 use super::caller::Caller;
+use super::forms::FormError;
 use crate::base::live::Change;
 use crate::net::upstream::{Origin, Scheme};
 use crate::page::certificates::{self, CertificatePage, CertificateState};
@@ -65,36 +66,26 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     caller.page(page)
 }
 
-/// Failure to allow a certificate.
-#[derive(Debug)]
-pub(super) enum CertificateNotAllowed {
-    /// The form names no host, or another certificate than the one that the host presented last.
-    Unseen(&'static str),
-    /// The configuration cannot be changed.
-    Config(ChangeError),
-}
-
 /// Adds the certificate in `form` to the configuration, applies the change, and redirects to the
 /// page of the certificate.
 pub(super) async fn allow(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, CertificateNotAllowed> {
+) -> Result<Response<Body>, FormError> {
     let context = &caller.context;
+    let bad = |why: &str| FormError::Bad(why.to_owned());
     let origin = form.value("site").and_then(origin);
-    let origin =
-        origin.ok_or(CertificateNotAllowed::Unseen("expected the host of a certificate"))?;
+    let origin = origin.ok_or_else(|| bad("expected the host of a certificate"))?;
     let refused = context.net.upstream.refused_certificates().of(&origin);
     let seen = refused.and_then(|refused| refused.sha256).map(hex::encode);
     let Some(sha256) = seen.filter(|seen| form.value("sha256") == Some(seen)) else {
-        return Err(CertificateNotAllowed::Unseen(
+        return Err(bad(
             "this is not the certificate that the host showed last: load the page again, and look \
              at what it shows now",
         ));
     };
     let site = origin.to_string();
-    let allowed =
-        AllowedCertificate::parse(&site, &sha256).map_err(CertificateNotAllowed::Unseen)?;
+    let allowed = AllowedCertificate::parse(&site, &sha256).map_err(bad)?;
     let edit = Edit::Add {
         section: "https".to_owned(),
         key: "allowed-certificates".to_owned(),
@@ -106,7 +97,7 @@ pub(super) async fn allow(
     if !allowed.any(|one| hex::encode(one) == sha256) {
         let changed =
             context.base.change_config(Change::Edit(edit), None, caller.permission.reach()).await;
-        changed.map_err(CertificateNotAllowed::Config)?;
+        changed.map_err(FormError::Config)?;
         info!(site, sha256, "a certificate is allowed");
     }
     let url = form.value("url").and_then(|url| at(&origin, url, caller));

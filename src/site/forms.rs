@@ -7,13 +7,13 @@ use hyper::{Request, Response, StatusCode};
 use tracing::warn;
 use wwwoffle_config::ChangeError;
 use wwwoffle_spool::Error;
+use wwwoffle_url::ParseError;
 
 use super::caller::Caller;
+use super::history;
 use super::info::InfoError;
 use super::permission::Permission;
-use super::purge::PinError;
 use super::route::{FormHandler, FormRequest, Guard};
-use super::{history, lists, queue};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
 use crate::fetch::recurse::NotBegun;
@@ -22,10 +22,7 @@ use crate::page::guard::{ActionScope, GuardRefusal, Token};
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::proxy::body::Body;
-use crate::site::certificates::CertificateNotAllowed;
 use crate::site::fetches::RefreshError;
-use crate::site::lists::page::ROOT;
-use crate::site::queue::page::PATH as QUEUE;
 use crate::storage::purge::NotPurged;
 
 /// Failure of a form.
@@ -50,15 +47,6 @@ impl From<GuardRefusal> for FormError {
     }
 }
 
-impl From<CertificateNotAllowed> for FormError {
-    fn from(not_allowed: CertificateNotAllowed) -> Self {
-        match not_allowed {
-            CertificateNotAllowed::Unseen(why) => Self::Bad(why.to_owned()),
-            CertificateNotAllowed::Config(error) => Self::Config(error),
-        }
-    }
-}
-
 impl From<RefreshError> for FormError {
     fn from(not_done: RefreshError) -> Self {
         match not_done {
@@ -79,37 +67,16 @@ impl From<WantError> for FormError {
     }
 }
 
-impl From<PinError> for FormError {
-    fn from(not_pinned: PinError) -> Self {
-        match not_pinned {
-            PinError::Url(error) => Self::Bad(error_chain(&error)),
-            PinError::Spool(error) => Self::Spool(error),
-        }
+/// An entry or a request that was selected in a list has an invalid URL.
+impl From<ParseError> for FormError {
+    fn from(error: ParseError) -> Self {
+        Self::Bad(format!("the selection is not a URL: {}", error_chain(&error)))
     }
 }
 
-impl From<lists::EntryActionError> for FormError {
-    fn from(not_done: lists::EntryActionError) -> Self {
-        match not_done {
-            lists::EntryActionError::Nothing => Self::Nothing { back: ROOT.to_owned() },
-            lists::EntryActionError::Spool(error)
-            | lists::EntryActionError::Want(WantError::Spool(error)) => Self::Spool(error),
-            error @ (lists::EntryActionError::Busy | lists::EntryActionError::Deleting) => {
-                Self::Busy(error_chain(&error))
-            }
-            error @ lists::EntryActionError::NoRoom => Self::NoRoom(error_chain(&error)),
-            error => Self::Bad(error_chain(&error)),
-        }
-    }
-}
-
-impl From<queue::RequestActionError> for FormError {
-    fn from(not_done: queue::RequestActionError) -> Self {
-        match not_done {
-            queue::RequestActionError::Nothing => Self::Nothing { back: QUEUE.to_owned() },
-            queue::RequestActionError::Spool(error) => Self::Spool(error),
-            error => Self::Bad(error_chain(&error)),
-        }
+impl From<wwwoffle_index::Error> for FormError {
+    fn from(error: wwwoffle_index::Error) -> Self {
+        Self::Bad(format!("the list is not available now: {}", error_chain(&error)))
     }
 }
 
@@ -222,6 +189,3 @@ const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
 /// Message if the form to confirm is missing: the form was sent already, or its ticket has expired.
 const NO_TICKET: &str =
     "the form was confirmed already, or asked about too long ago: send it again";
-
-#[cfg(test)]
-mod tests;

@@ -199,41 +199,6 @@ fn list_subject(path: &str) -> (String, Option<&str>) {
     }
 }
 
-/// Failure of an action on selected entries.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum EntryActionError {
-    /// No entry was selected, or none of the selected entries is stored.
-    #[error("none of the selected pages is stored")]
-    Nothing,
-    /// Too many exports are running.
-    #[error("two exports are under way already: try again when one has ended")]
-    Busy,
-    /// The list is too long to be exported.
-    #[error("the list has more entries than are exported at once: `wwwoffle export` has no limit")]
-    TooMany,
-    /// The disk has not enough room.
-    #[error("there is too little room for the archive: WARC needs none")]
-    NoRoom,
-    /// Another deletion of a list is running.
-    #[error("a list is being deleted already: try again when that has ended")]
-    Deleting,
-    /// The index is not available.
-    #[error("the list is not available now: {0}")]
-    Index(String),
-    /// The archive cannot be written.
-    #[error("the archive cannot be written: {0}")]
-    Export(String),
-    /// The URL is invalid.
-    #[error("the selection is not a URL")]
-    Url(#[from] wwwoffle_url::ParseError),
-    /// The URL cannot be fetched.
-    #[error(transparent)]
-    Want(#[from] fetch::WantError),
-    /// The spool failed.
-    #[error(transparent)]
-    Spool(#[from] wwwoffle_spool::Error),
-}
-
 /// Performs an action on the entries in the fields `url`, and redirects to the list where they were
 /// selected.
 pub(super) async fn perform(
@@ -241,40 +206,6 @@ pub(super) async fn perform(
     chosen: EntryAction,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    submit(caller, chosen, form).await.map_err(|error| undone(error, form))
-}
-
-/// Deletes all entries of the list in the field `list`.
-pub(super) async fn delete_list(
-    caller: &Caller,
-    form: &SubmittedForm,
-) -> Result<Response<Body>, FormError> {
-    whole::delete(caller, form).await.map_err(|error| undone(error, form))
-}
-
-/// Exports all entries of the list in the field `list`.
-pub(super) async fn export_list(
-    caller: &Caller,
-    format: ExportFormat,
-    form: &SubmittedForm,
-) -> Result<Response<Body>, FormError> {
-    whole::send(caller, format, form).await.map_err(|error| undone(error, form))
-}
-
-fn undone(error: EntryActionError, form: &SubmittedForm) -> FormError {
-    match error {
-        EntryActionError::Nothing => {
-            FormError::Nothing { back: back(form.value("back")).to_owned() }
-        }
-        error => error.into(),
-    }
-}
-
-async fn submit(
-    caller: &Caller,
-    chosen: EntryAction,
-    form: &SubmittedForm,
-) -> Result<Response<Body>, EntryActionError> {
     if let EntryAction::Export(format) = chosen {
         return export::send(caller, format, form).await;
     }
@@ -283,11 +214,11 @@ async fn submit(
     let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.context.base.local));
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
-        return Err(EntryActionError::Nothing);
+        return Err(nothing(form));
     }
     let back = back(form.value("back"));
     if chosen == EntryAction::Delete {
-        return delete(caller, urls, back).await;
+        return Ok(delete(caller, urls, back).await?);
     }
     let count = urls.len();
     for url in urls {
@@ -310,7 +241,7 @@ async fn delete(
     caller: &Caller,
     urls: Vec<CanonicalUrl>,
     back: &str,
-) -> Result<Response<Body>, EntryActionError> {
+) -> Result<Response<Body>, wwwoffle_spool::Error> {
     let (removal, mut is_any) = (removed::new_removal(caller), false);
     for url in urls {
         match removed::delete(caller, &url, removal).await {
@@ -322,7 +253,7 @@ async fn delete(
                 tracing::error!(error, "not all could be deleted that was chosen");
                 break;
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     lists::level(&caller.context.storage).await;
@@ -338,7 +269,7 @@ async fn run_action(
     caller: &Caller,
     chosen: EntryAction,
     url: CanonicalUrl,
-) -> Result<(), EntryActionError> {
+) -> Result<(), FormError> {
     let context = &caller.context;
     match chosen {
         EntryAction::Refresh => {
@@ -352,6 +283,11 @@ async fn run_action(
         EntryAction::Delete | EntryAction::Export(_) => {}
     }
     Ok(())
+}
+
+/// Returns the failure of a form that selects no entry, or none that is stored.
+fn nothing(form: &SubmittedForm) -> FormError {
+    FormError::Nothing { back: back(form.value("back")).to_owned() }
 }
 
 /// Returns the page to which a form returns: the value of its field, if that is a list of ours or

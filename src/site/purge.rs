@@ -12,7 +12,9 @@ use tokio::time::timeout;
 use wwwoffle_spool::Error;
 
 use super::caller::Caller;
+use super::forms::FormError;
 use crate::base::clock;
+use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
@@ -64,10 +66,7 @@ fn begin(context: &Arc<SiteContext>, what: PurgeTask) -> Result<(), NotPurged> {
     context.base.tasks.spawn(async move {
         // The stored result includes the failure.
         if let Err(NotPurged::Spool(error)) = purge::run_in(&own.storage, turn, what).await {
-            tracing::error!(
-                error = crate::base::error_chain::error_chain(&error),
-                "nothing was purged"
-            );
+            tracing::error!(error = error_chain(&error), "nothing was purged");
         }
     });
     Ok(())
@@ -84,18 +83,12 @@ pub(super) async fn pin(
     caller: &Caller,
     form: &SubmittedForm,
     pinned: bool,
-) -> Result<Response<Body>, PinError> {
+) -> Result<Response<Body>, FormError> {
     let context = &caller.context;
     let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &context.base.local);
-    let url = url.map_err(PinError::Url)?;
-    set_pinned(context, url.clone(), pinned).await.map_err(PinError::Spool)?;
+    let url = url.map_err(|error| FormError::Bad(error_chain(&error)))?;
+    set_pinned(context, url.clone(), pinned).await?;
     Ok(caller.see_other(&links::info(&url)))
-}
-
-/// Failure to pin a page.
-pub(super) enum PinError {
-    Url(wwwoffle_url::ParseError),
-    Spool(Error),
 }
 
 /// Pins or unpins a URL.

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use hyper::Response;
 use jiff::Timestamp;
 use wwwoffle_spool::{Error, OutgoingSummary, Priority, QueuePosition, Spool};
-use wwwoffle_url::{Key, ParseError};
+use wwwoffle_url::Key;
 
 use self::page::{PATH, QueuePage, QueueSelection, ROWS};
 use super::caller::Caller;
@@ -125,45 +125,16 @@ fn page_of_ranks(mut stands: Vec<QueueRank>, from: usize) -> Vec<QueueRank> {
     some
 }
 
-/// Failure of an action on selected requests.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RequestActionError {
-    /// No request was selected.
-    #[error("nothing was chosen")]
-    Nothing,
-    /// The key is invalid.
-    #[error("expected a key of 64 hex digits")]
-    Key,
-    /// The URL is invalid.
-    #[error("the selection is not a URL")]
-    Url(#[from] ParseError),
-    /// The spool failed.
-    #[error(transparent)]
-    Spool(#[from] Error),
-}
-
 /// Performs an action on the requests that a form selects, and redirects to the page of the form.
 pub(super) async fn submit(
     caller: &Caller,
     chosen: RequestAction,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    match change_requests(caller, chosen, form).await {
-        Ok(()) => Ok(caller.see_other(&back(form))),
-        Err(RequestActionError::Nothing) => Err(FormError::Nothing { back: back(form) }),
-        Err(error) => Err(error.into()),
-    }
-}
-
-async fn change_requests(
-    caller: &Caller,
-    chosen: RequestAction,
-    form: &SubmittedForm,
-) -> Result<(), RequestActionError> {
     let mut keys = Vec::new();
     for (name, value) in form.fields() {
         match name {
-            "chosen" => keys.push(value.parse().map_err(|_| RequestActionError::Key)?),
+            "chosen" => keys.push(key(value)?),
             "url" => {
                 keys.push(caller.key_of(value)?);
             }
@@ -171,7 +142,7 @@ async fn change_requests(
         }
     }
     if keys.is_empty() {
-        return Err(RequestActionError::Nothing);
+        return Err(FormError::Nothing { back: back(form) });
     }
     match chosen {
         RequestAction::Prioritize(priority) => {
@@ -187,7 +158,7 @@ async fn change_requests(
             }
         }
     }
-    Ok(())
+    Ok(caller.see_other(&back(form)))
 }
 
 /// Validates the token of a form as a token for only setting the priority of one request.

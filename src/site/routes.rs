@@ -294,10 +294,10 @@ pub(super) const ROUTES: &[Route] = &[
         Request,
         submit!(lists::perform, EntryAction::Export(Wacz)),
     ),
-    form(&["/control/export-list/warc"], Request, submit!(lists::export_list, Warc)),
-    form(&["/control/export-list/wacz"], Request, submit!(lists::export_list, Wacz)),
+    form(&["/control/export-list/warc"], Request, submit!(lists::whole::send, Warc)),
+    form(&["/control/export-list/wacz"], Request, submit!(lists::whole::send, Wacz)),
     page(&["/control/delete/url-all"], show_later!(lists::whole::confirm, arguments)),
-    form(&["/control/delete/url-all"], Change, submit!(lists::delete_list)),
+    form(&["/control/delete/url-all"], Change, submit!(lists::whole::delete)),
     form(&["/control/undo"], Change, submit!(removed::undo)),
     query(&["/api/entries"], |caller, call| {
         lines_later(caller, entries::list(caller, call.arguments))

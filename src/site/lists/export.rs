@@ -29,7 +29,8 @@ use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
 use crate::site::caller::Caller;
 use crate::site::entries::exchange::title;
-use crate::site::lists::EntryActionError;
+use crate::site::forms::FormError;
+use crate::site::lists::nothing;
 use crate::site::local_files::sent;
 use crate::storage::lists;
 use crate::storage::purge::room::min_free_at;
@@ -96,37 +97,37 @@ pub(in crate::site) async fn send(
     caller: &Caller,
     format: ExportFormat,
     form: &SubmittedForm,
-) -> Result<Response<Body>, EntryActionError> {
+) -> Result<Response<Body>, FormError> {
     let mut places = Vec::new();
     for (_, text) in form.fields().filter(|(name, _)| *name == "url") {
         let of = caller.places_of(text)?;
         places.extend([of.own, of.public]);
     }
-    send_places(caller, format, places, form.value("versions").is_some()).await
+    send_places(caller, format, places, form.value("versions").is_some(), form).await
 }
 
-/// Sends the entries of these places, and their sub-resources.
+/// Sends the entries of these places, which `form` selects, and their sub-resources.
 pub(in crate::site) async fn send_places(
     caller: &Caller,
     format: ExportFormat,
     places: Vec<Place>,
     versions: bool,
-) -> Result<Response<Body>, EntryActionError> {
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
     let context = &caller.context;
-    let turn = Arc::clone(&context.limits.exports)
-        .try_acquire_owned()
-        .map_err(|_| EntryActionError::Busy)?;
+    let turn = Arc::clone(&context.limits.exports).try_acquire_owned().map_err(|_| {
+        let why = "two exports are under way already: try again when one has ended";
+        FormError::Busy(why.to_owned())
+    })?;
     let find_all = |mut chosen: ExportSelection, places: Vec<Place>| {
         context.storage.store.run(move |spool| find(spool, &mut chosen, &places).map(|()| chosen))
     };
     let chosen = find_all(ExportSelection::default(), places).await?;
     if chosen.places.is_empty() {
-        return Err(EntryActionError::Nothing);
+        return Err(nothing(form));
     }
-    let more = sub_resources(caller, chosen.places.clone()).await;
-    let chosen =
-        find_all(chosen, more.map_err(|error| EntryActionError::Index(error_chain(&error)))?)
-            .await?;
+    let more = sub_resources(caller, chosen.places.clone()).await?;
+    let chosen = find_all(chosen, more).await?;
     let options = ExportOptions {
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
@@ -256,24 +257,24 @@ fn in_file(
     chosen: ExportSelection,
     options: &ExportOptions,
     spare: u64,
-) -> Result<(Arc<dyn DiskFile>, u64), EntryActionError> {
+) -> Result<(Arc<dyn DiskFile>, u64), FormError> {
     let free = space(spool.root()).map_or(u64::MAX, |space| space.free);
     if chosen.bytes > LARGEST_FILE || chosen.bytes.saturating_add(spare) > free {
-        return Err(EntryActionError::NoRoom);
+        let why = "there is too little room for the archive: WARC needs none";
+        return Err(FormError::NoRoom(why.to_owned()));
     }
     let number = options.now.as_nanosecond();
     let path = spool.root().join("tmp").join(format!("export-{number}.wacz"));
     let reader = Reader::open(spool.root())?;
     let mut places = chosen.places.into_iter().map(Ok);
     let written = to_wacz(&reader, &mut places, &path, options, &title);
-    written.map_err(|error| EntryActionError::Export(error_chain(&error)))?;
+    let bad = |why: &str| FormError::Bad(format!("the archive cannot be written: {why}"));
+    written.map_err(|error| bad(&error_chain(&error)))?;
     let opened = SYSTEM_DISK.open(&path);
     let removed = SYSTEM_DISK.remove_file(&path);
     match opened.and_then(|opened| removed.map(|()| opened)) {
         Ok(OpenedFile::File(file, length)) => Ok((file, length)),
-        Ok(OpenedFile::NotAFile) => {
-            Err(EntryActionError::Export("it is not the file that was written".to_owned()))
-        }
-        Err(error) => Err(EntryActionError::Export(error.to_string())),
+        Ok(OpenedFile::NotAFile) => Err(bad("it is not the file that was written")),
+        Err(error) => Err(bad(&error.to_string())),
     }
 }

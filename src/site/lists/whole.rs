@@ -9,7 +9,8 @@ use wwwoffle_index::Error;
 use wwwoffle_spool::{Place, Removal, Timestamp};
 
 use super::super::caller::Caller;
-use super::{EntryActionError, back, of_host, of_url, read};
+use super::super::forms::FormError;
+use super::{back, nothing, of_host, of_url, read};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
@@ -74,20 +75,21 @@ pub(in crate::site) async fn confirm(caller: &Caller, arguments: Option<&str>) -
 pub(in crate::site) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
-) -> Result<Response<Body>, EntryActionError> {
+) -> Result<Response<Body>, FormError> {
     let list = back(form.value(LIST));
-    let (_, mut wanted) = parse_subset(list).ok_or(EntryActionError::Nothing)?;
+    let (_, mut wanted) = parse_subset(list).ok_or_else(|| nothing(form))?;
     let asked: Timestamp =
-        form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or(EntryActionError::Nothing)?;
+        form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or_else(|| nothing(form))?;
     limit_to_before(&mut wanted, asked);
     let removal = removed::new_removal(caller);
-    let turn = caller.context.storage.deletions.begin(removal).ok_or(EntryActionError::Deleting)?;
-    let (gathered, _) = match gather(caller, &wanted, GatheredEntries::default(), None).await {
-        Ok(gathered) => gathered,
-        Err(error) => return Err(EntryActionError::Index(error_chain(&error))),
+    let busy = || {
+        let why = "a list is being deleted already: try again when that has ended";
+        FormError::Busy(why.to_owned())
     };
+    let turn = caller.context.storage.deletions.begin(removal).ok_or_else(busy)?;
+    let (gathered, _) = gather(caller, &wanted, GatheredEntries::default(), None).await?;
     if gathered.places.is_empty() {
-        return Err(EntryActionError::Nothing);
+        return Err(nothing(form));
     }
     let for_good = is_for_good(gathered.bytes);
     let gone = Arc::new(AtomicU64::new(0));
@@ -111,16 +113,16 @@ pub(in crate::site) async fn send(
     caller: &Caller,
     format: ExportFormat,
     form: &SubmittedForm,
-) -> Result<Response<Body>, EntryActionError> {
-    let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or(EntryActionError::Nothing)?;
+) -> Result<Response<Body>, FormError> {
+    let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or_else(|| nothing(form))?;
     let (gathered, is_all) =
-        gather(caller, &wanted, GatheredEntries::with_limit(MOST_EXPORTED), None)
-            .await
-            .map_err(|error| EntryActionError::Index(error_chain(&error)))?;
+        gather(caller, &wanted, GatheredEntries::with_limit(MOST_EXPORTED), None).await?;
     if !is_all {
-        return Err(EntryActionError::TooMany);
+        let why =
+            "the list has more entries than are exported at once: `wwwoffle export` has no limit";
+        return Err(FormError::Bad(why.to_owned()));
     }
-    export::send_places(caller, format, gathered.places, false).await
+    export::send_places(caller, format, gathered.places, false, form).await
 }
 
 /// Parses the address of a list of ours. `None` unless it is a list of entries with a filter, or of
