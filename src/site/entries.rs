@@ -14,17 +14,19 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
 use wwwoffle_spool::{EntryList, Error, Spool};
+use wwwoffle_url::CanonicalUrl;
 
-use crate::base::owner::{BadOwner, Owner};
+use crate::base::owner::{BadOwner, Owner, Places};
 use crate::fetch::hold::Holder;
 use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
 use crate::site::api::fault::CallFault;
-use crate::site::api::push_line;
+use crate::site::api::{check_url_count, push_line};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
-use crate::site::info::{self, InfoError};
+use crate::site::history::call::fault;
+use crate::site::info;
 use wwwoffle_api::{EntryItem, Info, ListKind};
 
 /// Number of entries read in one blocking call.
@@ -68,7 +70,7 @@ pub(in crate::site) fn owner(caller: &Caller, named: Option<&str>) -> Result<Own
     }
     let error =
         "the copies of others are only shown to the command line, and with the control password";
-    Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()))
+    Err(CallFault::new(StatusCode::FORBIDDEN, error))
 }
 
 /// Returns the details of the URL in the argument `url`: of the entry of the caller or of `owner`,
@@ -78,10 +80,7 @@ pub(in crate::site) async fn info(
     arguments: Option<&str>,
 ) -> Result<Info<Text>, CallFault> {
     let (url, owner) = requested_url(caller, arguments)?;
-    info::of(&caller.context, &owner, &url).await.map_err(|error| match error {
-        InfoError::Url(error) => CallFault::url(&url, &error),
-        InfoError::Spool(error) => CallFault::from(error),
-    })
+    info::of(&caller.context, &owner, &url).await.map_err(|error| fault(&url, error))
 }
 
 /// Parses the arguments `url` and `owner` of a call.
@@ -91,8 +90,22 @@ pub(in crate::site) fn requested_url(
 ) -> Result<(String, Owner), CallFault> {
     let form = read(arguments)?;
     let url = form.value("url").filter(|url| !url.is_empty());
-    let url = url.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
+    let url = url.ok_or_else(|| CallFault::bad("expected the argument url"))?;
     Ok((url.to_owned(), owner(caller, form.value("owner"))?))
+}
+
+/// Returns the places of the responses to requests of `owner` for these URLs.
+pub(in crate::site) fn places(
+    caller: &Caller,
+    urls: &[String],
+    owner: &Owner,
+) -> Result<Vec<Places>, CallFault> {
+    check_url_count(urls)?;
+    let places = |text: &String| match CanonicalUrl::parse(text, &caller.context.base.local) {
+        Ok(url) => Ok(Places::of_url(&url, owner)),
+        Err(error) => Err(CallFault::url(text, &error)),
+    };
+    urls.iter().map(places).collect()
 }
 
 pub(in crate::site) fn read(arguments: Option<&str>) -> Result<SubmittedForm, CallFault> {

@@ -20,11 +20,11 @@ pub(in crate::site) struct CallFault {
 }
 
 impl CallFault {
-    pub(in crate::site) fn new(status: StatusCode, error: String) -> Self {
-        Self { status, error, allowed: None }
+    pub(in crate::site) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, error: error.into(), allowed: None }
     }
 
-    pub(in crate::site) fn bad(error: String) -> Self {
+    pub(in crate::site) fn bad(error: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error)
     }
 

@@ -101,11 +101,8 @@ fn expected(parts: &Parts) -> Result<Option<TextStamp>, CallFault> {
     let mut fields = parts.headers.get_all(IF_MATCH).iter();
     let Some(field) = fields.next() else { return Ok(None) };
     let text = field.to_str().ok().filter(|_| fields.next().is_none()).map(str::trim);
-    let bad = || {
-        CallFault::bad(
-            "expected one stamp in If-Match, as in the answer to GET /api/config".to_owned(),
-        )
-    };
+    let bad =
+        || CallFault::bad("expected one stamp in If-Match, as in the answer to GET /api/config");
     match text {
         Some("*") => Ok(None),
         Some(text) => text.trim_matches('"').parse().map(Some).map_err(|_| bad()),

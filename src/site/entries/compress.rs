@@ -8,13 +8,11 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
 use hyper::body::Frame;
 use wwwoffle_spool::Spool;
-use wwwoffle_url::CanonicalUrl;
 
 use crate::base::error_chain::error_chain;
-use crate::base::owner::Places;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::{check_url_count, push_line};
+use crate::site::api::push_line;
 use crate::site::caller::Caller;
 use crate::site::entries;
 use crate::storage::edit::compress::{StoredForm, Which, rewrite_entries};
@@ -49,23 +47,16 @@ pub(in crate::site) fn start(
 fn parse_selection(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
     let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
     if ways.into_iter().filter(|given| *given).count() != 1 {
-        return Err(CallFault::bad("expected one of urls, host and all".to_owned()));
+        return Err(CallFault::bad("expected one of urls, host and all"));
     }
     if wanted.urls.is_empty() {
         if !caller.is_administrator() {
             let error =
                 "whole hosts are compressed by the command line, and with the control password";
-            return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+            return Err(CallFault::new(StatusCode::FORBIDDEN, error));
         }
         return Ok(Which::Hosts(wanted.host.clone()));
     }
-    check_url_count(&wanted.urls)?;
     let owner = entries::owner(caller, wanted.owner.as_deref())?;
-    let mut places = Vec::new();
-    for text in &wanted.urls {
-        let url = CanonicalUrl::parse(text, &caller.context.base.local);
-        let url = url.map_err(|error| CallFault::url(text, &error))?;
-        places.push(Places::of_url(&url, &owner));
-    }
-    Ok(Which::Urls(places))
+    Ok(Which::Urls(entries::places(caller, &wanted.urls, &owner)?))
 }

@@ -8,10 +8,9 @@ use wwwoffle_url::CanonicalUrl;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
-use crate::site::api::check_url_count;
 use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
-use crate::site::entries::{owner, read};
+use crate::site::entries::{owner, places, read};
 use crate::storage::edit::rename::{BadRename, Rename};
 use crate::storage::edit::write::{Intake, IntakeError};
 use crate::storage::store::timestamp;
@@ -22,19 +21,10 @@ pub(in crate::site) async fn forget(
     caller: &Caller,
     wanted: EntriesToDelete,
 ) -> Result<DeletedUrls, CallFault> {
-    check_url_count(&wanted.urls)?;
     let owner = owner(caller, wanted.owner.as_deref())?;
-    let local = &caller.context.base.local;
-    let places: Result<Vec<_>, CallFault> = wanted
-        .urls
-        .iter()
-        .map(|text| match CanonicalUrl::parse(text, local) {
-            Ok(url) => Ok(Places::of_url(&url, &owner)),
-            Err(error) => Err(CallFault::url(text, &error)),
-        })
-        .collect();
+    let places = places(caller, &wanted.urls, &owner)?;
     let (mut gone, store) = (DeletedUrls::default(), &caller.context.storage.store);
-    for places in places? {
+    for places in places {
         let own = store.remove(&places.own).await?;
         let removed = store.remove(&places.public).await? || own;
         let list = if removed { &mut gone.deleted } else { &mut gone.missing };
@@ -63,7 +53,7 @@ pub(in crate::site) async fn write(
 ) -> Result<WrittenUrl, CallFault> {
     let form = read(arguments)?;
     let text = form.value("url").filter(|url| !url.is_empty());
-    let text = text.ok_or_else(|| CallFault::bad("expected the argument url".to_owned()))?;
+    let text = text.ok_or_else(|| CallFault::bad("expected the argument url"))?;
     let url = CanonicalUrl::parse(text, &caller.context.base.local)
         .map_err(|error| CallFault::url(text, &error))?;
     let named = form.value("owner").filter(|named| !named.is_empty());
@@ -89,7 +79,7 @@ pub(in crate::site) async fn write(
 }
 
 fn cut_short() -> CallFault {
-    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the request body is incomplete".to_owned())
+    CallFault::new(StatusCode::REQUEST_TIMEOUT, "the request body is incomplete")
 }
 
 impl From<BadRename> for CallFault {

@@ -36,7 +36,7 @@ const LINES_AHEAD: usize = 8;
 pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
     if !caller.is_on_socket() {
         let error = "archives are only imported by the command line, because their paths are on this machine";
-        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error));
     }
     let context = Arc::clone(&caller.context);
     let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))

@@ -40,7 +40,7 @@ pub(in crate::site) fn fetch(
     if !caller.mode().may_dial() {
         return Err(CallFault::new(
             StatusCode::CONFLICT,
-            "the mode is offline, so nothing is fetched: go online first".to_owned(),
+            "the mode is offline, so nothing is fetched: go online first",
         ));
     }
     let context = &caller.context;
@@ -57,8 +57,7 @@ pub(in crate::site) fn end_download(
     caller: &Caller,
     wanted: DownloadToEnd,
 ) -> Result<DownloadEnded, CallFault> {
-    let unknown =
-        || CallFault::new(StatusCode::NOT_FOUND, "no such download is under way".to_owned());
+    let unknown = || CallFault::new(StatusCode::NOT_FOUND, "no such download is under way");
     let url = status::end_download(caller, wanted.id).ok_or_else(unknown)?;
     Ok(DownloadEnded { url })
 }
@@ -98,7 +97,7 @@ pub(in crate::site) async fn stop(
     caller: &Caller,
     wanted: RunToStop,
 ) -> Result<RunStopped, CallFault> {
-    let unknown = || CallFault::new(StatusCode::NOT_FOUND, "no such fetch is under way".to_owned());
+    let unknown = || CallFault::new(StatusCode::NOT_FOUND, "no such fetch is under way");
     let id = wanted.id.parse().map_err(|_| unknown())?;
     let removed = stop_for(caller, id).await?.ok_or_else(unknown)?;
     Ok(RunStopped { removed })

@@ -16,8 +16,7 @@ pub(in crate::site) async fn list(
     arguments: Option<&str>,
 ) -> Result<History, CallFault> {
     let (url, owner) = requested_url(caller, arguments)?;
-    let listed = history::of(&caller.context, &owner, &url).await;
-    listed.map(|(history, _)| history).map_err(|error| fault(&url, error))
+    current_history(caller, &owner, &url).await
 }
 
 /// Makes a version the current one. Returns the new list.
@@ -60,7 +59,8 @@ fn not_done(url: &str, error: VersionActionError) -> CallFault {
     }
 }
 
-fn fault(url: &str, error: InfoError) -> CallFault {
+/// Returns the fault of a call whose URL `url` is invalid, or for which the spool failed.
+pub(in crate::site) fn fault(url: &str, error: InfoError) -> CallFault {
     match error {
         InfoError::Url(error) => CallFault::url(url, &error),
         InfoError::Spool(error) => CallFault::from(error),

@@ -51,7 +51,7 @@ pub(in crate::site) async fn pins(caller: &Caller) -> Result<Pins, CallFault> {
     if !caller.is_administrator() {
         let error =
             "pinned pages are only shown to the command line, and with the control password";
-        return Err(CallFault::new(StatusCode::FORBIDDEN, error.to_owned()));
+        return Err(CallFault::new(StatusCode::FORBIDDEN, error));
     }
     let pins = caller.context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Pins { pins: pins.into_iter().collect() })

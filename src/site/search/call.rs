@@ -54,7 +54,7 @@ pub(in crate::site) async fn search(
 ) -> Result<SearchPage, CallFault> {
     let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
-        return Err(CallFault::bad("expected the argument q with words to search for".to_owned()));
+        return Err(CallFault::bad("expected the argument q with words to search for"));
     }
     Ok(query_index(caller, wanted, found::search).await?)
 }
