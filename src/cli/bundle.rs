@@ -14,7 +14,7 @@ use super::control::Control;
 use super::exchange::take_bundle;
 use super::export::options;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader};
+use super::files::{print_only_json, reader};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{Telling, follow};
@@ -30,7 +30,7 @@ pub(super) fn write(file: &Path, json: bool, context: &mut VerbContext<'_>) -> V
     let VerbContext { settings, terminal } = context;
     if !file.to_string_lossy().ends_with(".warc.gz") {
         let what = "the name of a bundle must end with .warc.gz";
-        return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
+        return Err(VerbFailure::usage(what));
     }
     let reader = reader(settings)?;
     let bundle = Bundle::of_queue(&reader, &settings.local_host()?);
@@ -39,8 +39,7 @@ pub(super) fn write(file: &Path, json: bool, context: &mut VerbContext<'_>) -> V
     let (requests, kept_back) = (bundle.len(), bundle.kept_back());
     if json {
         let summary = json!({"requests": requests, "kept_back": kept_back});
-        print_json(&summary, terminal.stdout)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(&summary, terminal.stdout);
     }
     let name = file.to_string_lossy();
     writeln!(terminal.stdout, "{}: {requests} requests", shown::line(&name))?;
@@ -130,5 +129,5 @@ fn fetch_all(json: bool, control: &Control, terminal: &mut Terminal<'_>) -> Verb
 }
 
 fn failed(file: &Path, error: &Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::Failed, format!("{} cannot be used", file.display()), error)
+    VerbFailure::failed(format!("{} cannot be used", file.display()), error)
 }

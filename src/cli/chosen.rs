@@ -13,7 +13,6 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::args::ExportChoice;
 use super::failure::{VerbFailure, VerbResult};
-use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::storage::lists::sessions;
 
@@ -120,7 +119,7 @@ fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedP
             let query = Query::parse(words);
             if query.is_empty() {
                 let what = "export: expected a word to search for";
-                return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
+                return Err(VerbFailure::usage(what));
             }
             let (items, is_partial) = index.search(&query, &filter)?;
             if is_partial {

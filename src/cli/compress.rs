@@ -31,10 +31,8 @@ pub(super) fn run(typed: Compress, form: StoredForm, context: &mut VerbContext<'
         || request_compression(&settings.control()?, &wanted),
         |spool| {
             let spare = min_free_at(&settings.config()?, spool.root());
-            let done =
-                rewrite_entries(spool, &which, form, (spare, &|| true)).map_err(|error| {
-                    VerbFailure::caused(ExitStatus::Failed, "the spool failed", &error)
-                })?;
+            let done = rewrite_entries(spool, &which, form, (spare, &|| true))
+                .map_err(|error| VerbFailure::failed("the spool failed", &error))?;
             Ok(done.unwrap_or_default())
         },
     )?;

@@ -11,7 +11,7 @@ use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, ConfigLook
 use super::args::{ConfigVerb, RuleOptions};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_json;
+use super::files::print_only_json;
 use super::settings::config_failure;
 use super::{Settings, Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
@@ -192,8 +192,7 @@ fn get(
 ) -> VerbResult {
     let out = &mut *terminal.stdout;
     if json {
-        print_json(state, out)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(state, out);
     }
     let value = |option: &ConfigOption| option.value.clone().unwrap_or(option.default.clone());
     let section = option.clone().filter(|wanted| is_section(state, wanted));
@@ -234,13 +233,10 @@ fn is_section(state: &ConfigState, name: &str) -> bool {
 fn split(option: &str) -> VerbResult<(String, String)> {
     match option.split_once('.') {
         Some((section, key)) => Ok((section.to_owned(), key.to_owned())),
-        None => Err(VerbFailure::Said(
-            ExitStatus::Usage,
-            format!(
-                "expected SECTION.KEY, such as options.log-level, not {:?}",
-                shown::text(option)
-            ),
-        )),
+        None => Err(VerbFailure::usage(format_args!(
+            "expected SECTION.KEY, such as options.log-level, not {:?}",
+            shown::text(option)
+        ))),
     }
 }
 
@@ -276,10 +272,10 @@ fn edit_of(verb: ConfigVerb) -> VerbResult<ConfigEdit> {
 fn pairs(options: &[String]) -> VerbResult<Vec<(String, String)>> {
     let pair = |option: &String| match option.split_once('=') {
         Some((key, value)) => Ok((key.trim().to_owned(), value.trim().to_owned())),
-        None => Err(VerbFailure::Said(
-            ExitStatus::Usage,
-            format!("expected KEY=VALUE, not {:?}", shown::text(option)),
-        )),
+        None => Err(VerbFailure::usage(format_args!(
+            "expected KEY=VALUE, not {:?}",
+            shown::text(option)
+        ))),
     };
     options.iter().map(pair).collect()
 }

@@ -142,8 +142,7 @@ impl Control {
                 ),
             ),
             // For example, a daemon that is too busy to accept the connection.
-            _ => VerbFailure::caused(
-                ExitStatus::Failed,
+            _ => VerbFailure::failed(
                 format_args!("cannot reach the daemon on the spool {spool}; try again"),
                 error,
             ),
@@ -157,7 +156,7 @@ fn run<Answer>(talk: impl Future<Output = VerbResult<Answer>>) -> VerbResult<Ans
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|error| VerbFailure::caused(ExitStatus::Failed, "cannot start", &error))?
+        .map_err(|error| VerbFailure::failed("cannot start", &error))?
         .block_on(talk)
 }
 
@@ -197,7 +196,7 @@ fn request(
 }
 
 fn request_failed(error: &dyn Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::Failed, "the request to the daemon failed", error)
+    VerbFailure::failed("the request to the daemon failed", error)
 }
 
 async fn head(
@@ -262,19 +261,14 @@ async fn lines(mut body: Incoming, each_line: EachLine<'_>) -> VerbResult<()> {
 
 /// Returns the failure for a response that does not follow the API.
 pub(crate) fn invalid_response(error: &serde_json::Error) -> VerbFailure {
-    VerbFailure::caused(
-        ExitStatus::Failed,
+    VerbFailure::failed(
         "the response of the daemon is invalid; it may be another version: restart it",
         error,
     )
 }
 
 fn broken(error: &hyper::Error) -> VerbFailure {
-    VerbFailure::caused(
-        ExitStatus::Failed,
-        "the daemon closed the connection early: see its log",
-        error,
-    )
+    VerbFailure::failed("the daemon closed the connection early: see its log", error)
 }
 
 fn too_long(limit: usize) -> VerbFailure {

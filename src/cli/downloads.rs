@@ -2,7 +2,7 @@
 
 use super::VerbContext;
 use super::failure::VerbResult;
-use super::files::print_json;
+use super::files::print_only_json;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
@@ -18,8 +18,7 @@ pub(super) fn run(json: bool, end: Option<u64>, context: &mut VerbContext<'_>) -
     }
     let status: Status = control.get("/api/status")?;
     if json {
-        print_json(&status.downloads, out)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(&status.downloads, out);
     }
     for download in &status.downloads {
         let (line, url) = (progress::describe_download(download), shown::line(&download.url));

@@ -26,7 +26,7 @@ fn named(owner: &Owner) -> Option<String> {
 }
 
 fn spool_failed(error: &wwwoffle_spool::Error) -> VerbFailure {
-    VerbFailure::caused(ExitStatus::Failed, "the spool failed", error)
+    VerbFailure::failed("the spool failed", error)
 }
 
 /// Removes the entries of `urls`: those of `owner` and those of everyone.
@@ -186,7 +186,7 @@ impl ResponseInput {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let what = "standard input cannot be read";
-                    return Err(VerbFailure::caused(ExitStatus::Failed, what, &error));
+                    return Err(VerbFailure::failed(what, &error));
                 }
             }
         }

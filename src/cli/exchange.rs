@@ -59,9 +59,7 @@ fn standard_input(terminal: &mut Terminal<'_>) -> VerbResult<NamedTempFile> {
         std::io::copy(&mut *terminal.stdin, &mut file)?;
         Ok(file)
     });
-    read.map_err(|error| {
-        VerbFailure::caused(ExitStatus::Failed, "standard input cannot be read", &error)
-    })
+    read.map_err(|error| VerbFailure::failed("standard input cannot be read", &error))
 }
 
 /// The open spool, and the user that this process has become to open it. `None` if that was not
@@ -138,7 +136,7 @@ fn import_locally(
     terminal: &mut Terminal<'_>,
 ) -> VerbResult<ImportOutcome> {
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
-        .map_err(|error| VerbFailure::Said(ExitStatus::Usage, error.to_string()))?;
+        .map_err(VerbFailure::usage)?;
     let mut failed = None;
     let mut watch = |report: &ImportReport| match drawn.draw(report, terminal.stdout) {
         Ok(()) => ImportControl::Continue,

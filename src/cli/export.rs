@@ -40,11 +40,10 @@ pub(super) fn run(typed: &Export, context: &mut VerbContext<'_>) -> VerbResult {
         to_folder(&reader, &mut places, &typed.file, &decoded, typed.chosen.versions)
     } else {
         let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
-        return Err(VerbFailure::Said(ExitStatus::Usage, what.to_owned()));
+        return Err(VerbFailure::usage(what));
     };
     // The message names no file, because `error` does.
-    let done =
-        done.map_err(|error| VerbFailure::caused(ExitStatus::Failed, "the export failed", &error))?;
+    let done = done.map_err(|error| VerbFailure::failed("the export failed", &error))?;
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }

@@ -23,6 +23,16 @@ impl VerbFailure {
         Self::Said(ExitStatus::Failed, message.to_string())
     }
 
+    /// Creates a failure with the exit status of bad usage.
+    pub(crate) fn usage(message: impl fmt::Display) -> Self {
+        Self::Said(ExitStatus::Usage, message.to_string())
+    }
+
+    /// Creates a failure with the general exit status, and its chain of causes.
+    pub(crate) fn failed(what: impl fmt::Display, cause: &dyn Error) -> Self {
+        Self::caused(ExitStatus::Failed, what, cause)
+    }
+
     /// Creates a failure with its chain of causes.
     pub(crate) fn caused(status: ExitStatus, what: impl fmt::Display, cause: &dyn Error) -> Self {
         Self::Said(status, format!("{what}: {}", error_chain(cause)))
@@ -37,7 +47,7 @@ impl From<wwwoffle_spool::Error> for VerbFailure {
 
 impl From<wwwoffle_index::Error> for VerbFailure {
     fn from(error: wwwoffle_index::Error) -> Self {
-        Self::caused(ExitStatus::Failed, "the index cannot be read", &error)
+        Self::failed("the index cannot be read", &error)
     }
 }
 

@@ -192,10 +192,16 @@ pub(super) fn invalid_url(text: &str, error: &ParseError) -> VerbFailure {
     VerbFailure::plain(format_args!("invalid URL {}: {error}", shown::text(text)))
 }
 
+/// Prints one JSON value as the whole output of a verb.
+pub(super) fn print_only_json(value: &impl Serialize, out: &mut dyn Write) -> VerbResult {
+    print_json(value, out)?;
+    Ok(ExitStatus::Done)
+}
+
 /// Prints one JSON value on a line, as the API sends it.
 pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> VerbResult<()> {
     let text = serde_json::to_string(value)
-        .map_err(|error| VerbFailure::caused(ExitStatus::Failed, "cannot be written", &error))?;
+        .map_err(|error| VerbFailure::failed("cannot be written", &error))?;
     Ok(writeln!(out, "{text}")?)
 }
 

@@ -11,7 +11,6 @@ use super::failure::{VerbFailure, VerbResult};
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
-use crate::base::exit::ExitStatus;
 use crate::storage::lists::describe::Pages;
 
 /// The result of comparing the index with the files.
@@ -58,9 +57,7 @@ pub(super) fn compare(reader: &Reader) -> VerbResult<IndexCheck> {
             let wrong = finding(CheckVerdict::Mendable, error_chain(&error));
             Ok(IndexCheck { counts: None, finding: Some(wrong) })
         }
-        Err(error) => {
-            Err(VerbFailure::caused(ExitStatus::Failed, "the index cannot be read", &error))
-        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -70,8 +67,7 @@ pub(super) fn repair(settings: &Settings<'_>) -> VerbResult<IndexCheck> {
     let open = || Reader::open(&root).map_err(|error| offline::unusable(&root, &error));
     let before = compare(&open()?)?;
     let Some(wrong) = before.finding else { return Ok(before) };
-    let fail =
-        |error| VerbFailure::caused(ExitStatus::Failed, "the index cannot be repaired", &error);
+    let fail = |error| VerbFailure::failed("the index cannot be repaired", &error);
     let spool = offline::spool(settings)?;
     let pages = Pages { local: settings.local_host()? };
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;

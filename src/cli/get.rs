@@ -7,7 +7,7 @@ use wwwoffle_url::{BrowserUrl, extract};
 
 use super::args::GetArgs;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_json;
+use super::files::print_only_json;
 use super::plan;
 use super::progress::report;
 use super::verbs::{Telling, follow};
@@ -141,8 +141,7 @@ pub(super) fn runs(json: bool, stop: Option<String>, context: &mut VerbContext<'
     }
     let list: RunList = control.get("/api/runs")?;
     if json {
-        print_json(&list, out)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(&list, out);
     }
     for run in &list.runs {
         writeln!(out, "{}", line(run))?;

@@ -122,7 +122,7 @@ fn parse_query(verb: &str, arguments: &[(&str, String)]) -> VerbResult<ListQuery
     ListQuery::parse(|name| {
         arguments.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     })
-    .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("{verb}: {error}")))
+    .map_err(|error| VerbFailure::usage(format_args!("{verb}: {error}")))
 }
 
 /// Fails with the first fault of the indexing tasks. A damaged index is rebuilt, and an unreadable
@@ -227,10 +227,7 @@ pub(super) fn search(typed: &Search, context: &mut VerbContext<'_>) -> VerbResul
     let VerbContext { settings, terminal } = context;
     let words = typed.words.join(" ");
     if wwwoffle_index::Query::parse(&words).is_empty() {
-        return Err(VerbFailure::Said(
-            ExitStatus::Usage,
-            "search: expected a word to search for".to_owned(),
-        ));
+        return Err(VerbFailure::usage("search: expected a word to search for"));
     }
     parse_query("search", &typed.filter.arguments())?;
     let answerer = Answerer::of(settings)?;

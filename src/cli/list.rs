@@ -24,7 +24,7 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
         .what
         .as_deref()
         .map_or(Ok(ListKind::ALL), ListKind::parse)
-        .map_err(|error| VerbFailure::Said(ExitStatus::Usage, format!("ls: {error}")))?;
+        .map_err(|error| VerbFailure::usage(format_args!("ls: {error}")))?;
     let (reader, out) = (reader(&context.settings)?, &mut *context.terminal.stdout);
     match what {
         ListKind::Entries { scheme, host } => {

@@ -6,7 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::args::{MonitorVerb, When};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_json;
+use super::files::print_only_json;
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -19,9 +19,8 @@ pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResul
     let (control, terminal) = (context.settings.control()?, &mut context.terminal);
     match verb {
         MonitorVerb::Add { when, versions, depth, within, with, urls } => {
-            let schedule = schedule(&when).map_err(|error| {
-                VerbFailure::Said(ExitStatus::Usage, format!("monitor: {error}"))
-            })?;
+            let schedule = schedule(&when)
+                .map_err(|error| VerbFailure::usage(format_args!("monitor: {error}")))?;
             let schedule = schedule.to_string();
             let parts = with.named().collect();
             let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts };
@@ -91,8 +90,7 @@ fn schedule(when: &When) -> Result<Schedule, String> {
 fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     let list: MonitorList = control.get("/api/monitor")?;
     if json {
-        print_json(&list, terminal.stdout)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(&list, terminal.stdout);
     }
     for item in &list.monitor {
         writeln!(terminal.stdout, "{}", line(item))?;
@@ -103,8 +101,7 @@ fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResul
 fn diff(difference: &VersionDiff, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     let out = &mut *terminal.stdout;
     if json {
-        print_json(difference, out)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(difference, out);
     }
     writeln!(out, "- {}", difference.from)?;
     writeln!(out, "+ {}", difference.to)?;

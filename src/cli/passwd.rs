@@ -16,9 +16,7 @@ const MAX_LINE: u64 = 4096;
 /// the password must be typed twice and is not echoed.
 pub(crate) fn passwd(user: Option<&str>, terminal: &mut Terminal<'_>) -> VerbResult {
     let password = prompt_password(user, terminal)?;
-    let bad = |error| {
-        VerbFailure::Said(ExitStatus::Usage, format!("the password cannot be hashed: {error}"))
-    };
+    let bad = |error| VerbFailure::usage(format_args!("the password cannot be hashed: {error}"));
     let (line, place) = if let Some(name) = user {
         let user = User::make(name, &password).map_err(bad)?;
         (format!("users = [\"{}\"]", escaped(&user.to_string())), "[allowed-connect-users]")
@@ -63,12 +61,12 @@ fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> VerbResult<String> {
 
 fn line(terminal: &mut Terminal<'_>) -> VerbResult<String> {
     let mut bytes = Vec::new();
-    (&mut *terminal.stdin).take(MAX_LINE).read_until(b'\n', &mut bytes).map_err(|error| {
-        VerbFailure::caused(ExitStatus::Failed, "the password cannot be read", &error)
-    })?;
-    let mut text = String::from_utf8(bytes).map_err(|_| {
-        VerbFailure::Said(ExitStatus::Usage, "the password is not UTF-8".to_owned())
-    })?;
+    (&mut *terminal.stdin)
+        .take(MAX_LINE)
+        .read_until(b'\n', &mut bytes)
+        .map_err(|error| VerbFailure::failed("the password cannot be read", &error))?;
+    let mut text =
+        String::from_utf8(bytes).map_err(|_| VerbFailure::usage("the password is not UTF-8"))?;
     if text.ends_with('\n') {
         text.pop();
         if text.ends_with('\r') {
@@ -84,11 +82,7 @@ struct Silence(Termios);
 impl Silence {
     fn begin() -> VerbResult<Self> {
         let cannot = |error: rustix::io::Errno| {
-            VerbFailure::caused(
-                ExitStatus::Failed,
-                "the echo of the terminal cannot be turned off",
-                &error,
-            )
+            VerbFailure::failed("the echo of the terminal cannot be turned off", &error)
         };
         let before = tcgetattr(io::stdin()).map_err(cannot)?;
         let mut silent = before.clone();

@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use super::failure::VerbResult;
-use super::files::print_json;
+use super::files::print_only_json;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::plan;
@@ -11,8 +11,7 @@ use wwwoffle_api::plan::{QueuePlan, RunPlan, RunPlans};
 /// Prints the plans of recursive fetches.
 pub(super) fn runs(planned: &RunPlans, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     if json {
-        print_json(planned, terminal.stdout)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(planned, terminal.stdout);
     }
     for planned in &planned.plans {
         run(planned, terminal)?;
@@ -40,8 +39,7 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> VerbResult<()> {
 /// Prints the plan of the queue.
 pub(super) fn queue(planned: &QueuePlan, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
     if json {
-        print_json(planned, terminal.stdout)?;
-        return Ok(ExitStatus::Done);
+        return print_only_json(planned, terminal.stdout);
     }
     for line in plan::describe_queue(planned) {
         writeln!(terminal.stdout, "{line}")?;

@@ -57,9 +57,7 @@ fn purge_without_daemon(settings: &Settings<'_>, dry_run: bool) -> VerbResult<Pu
     if let Some(index) = index {
         index.stop();
     }
-    let report = done.map_err(|error| {
-        VerbFailure::caused(ExitStatus::Failed, "the spool cannot be purged", &error)
-    })?;
+    let report = done.map_err(|error| VerbFailure::failed("the spool cannot be purged", &error))?;
     // Stores which entries the purge tried to compress. If that fails, the next purge tries the
     // same entries again.
     let _remembered = purge::compress::store_tried_without_daemon(&spool, &report);
@@ -74,9 +72,7 @@ fn index(spool: &Spool, local: &LocalHost) -> VerbResult<Option<Index>> {
     }
     let pages = Pages { local: local.clone() };
     let opened = Index::open(spool, Some(Arc::new(pages)));
-    opened.map(Some).map_err(|error| {
-        VerbFailure::caused(ExitStatus::Failed, "the index cannot be opened", &error)
-    })
+    opened.map(Some).map_err(|error| VerbFailure::failed("the index cannot be opened", &error))
 }
 
 fn print(report: &PurgeReport, terminal: &mut Terminal<'_>) -> VerbResult<()> {
@@ -179,9 +175,8 @@ fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> VerbResu
         all.push(purge::pinned_url(text, &local).map_err(|error| invalid_url(text, &error))?);
     }
     let spool = offline::spool(settings)?;
-    let fail = |error: &wwwoffle_spool::Error| {
-        VerbFailure::caused(ExitStatus::Failed, "the pins cannot be used", error)
-    };
+    let fail =
+        |error: &wwwoffle_spool::Error| VerbFailure::failed("the pins cannot be used", error);
     for url in &all {
         spool.set_pinned(url, pinned).map_err(|error| fail(&error))?;
     }

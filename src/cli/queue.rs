@@ -48,8 +48,7 @@ fn list(control: &Control, json: bool, sort: &str, terminal: &mut Terminal<'_>) 
         _ => {}
     }
     if json {
-        files::print_json(&queue, out)?;
-        return Ok(ExitStatus::Done);
+        return files::print_only_json(&queue, out);
     }
     for item in &queue.queue {
         writeln!(out, "{}", line(item))?;
@@ -102,7 +101,7 @@ fn targets(
     }
     if typed.urls.is_empty() {
         let message = "queue --remove: expected a URL, or --all";
-        return Err(VerbFailure::Said(ExitStatus::Usage, message.to_owned()));
+        return Err(VerbFailure::usage(message));
     }
     let (queue, local): (Queue, _) = (control.get("/api/queue")?, context.settings.local_host()?);
     let mut targets = Targets { requests: Vec::new(), has_missing: false };

@@ -110,8 +110,7 @@ fn fetch(typed: &Fetch, context: &mut VerbContext<'_>) -> VerbResult {
     }
     let started: Started = control.post("/api/fetch", &wanted)?;
     if json {
-        files::print_json(&started, terminal.stdout)?;
-        return Ok(ExitStatus::Done);
+        return files::print_only_json(&started, terminal.stdout);
     }
     match started.started {
         0 => writeln!(terminal.stdout, "nothing waits to be fetched")?,
@@ -187,8 +186,7 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
     let status: Status = context.settings.control()?.get("/api/status")?;
     let out = &mut *context.terminal.stdout;
     if json {
-        files::print_json(&status, out)?;
-        return Ok(ExitStatus::Done);
+        return files::print_only_json(&status, out);
     }
     let Status { queue, .. } = status;
     match &status.link {
