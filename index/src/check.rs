@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
+use serde::Serialize;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::{Place, Reader, Summary};
 
@@ -25,7 +26,7 @@ const SETTLES: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// The result of a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
     /// The number of entries for which index and spool agree.
     pub agreeing: u64,
@@ -39,6 +40,7 @@ pub struct CheckReport {
     /// walk at the next start finds them.
     pub behind: u64,
     /// The places of the first differences that a walk does not find.
+    #[serde(skip)]
     pub different: Vec<Place>,
 }
 

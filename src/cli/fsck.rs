@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
+use wwwoffle_index::CheckReport;
 use wwwoffle_spool::{CheckOptions, CheckTotals, CheckVerdict, Finding, Reader, Spool};
 
 use super::args::Fsck;
 use super::failure::{VerbFailure, VerbResult};
-use super::fsck_index::{self, IndexCounts};
+use super::fsck_index;
 use super::settings::Settings;
 use super::{VerbContext, files};
 use crate::base::error_chain::error_chain;
@@ -17,39 +18,12 @@ use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::storage::spool_options;
 
-/// A finding, as `--json` prints it.
-#[derive(Serialize)]
-struct FindingLine<'a> {
-    path: &'a Path,
-    verdict: &'static str,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    moved_to: Option<&'a Path>,
-}
-
 /// The last line of `--json`.
 #[derive(Serialize)]
-struct TotalsLine {
-    sound: u64,
+struct TotalsLine<'a> {
     #[serde(flatten)]
-    findings: FindingCounts,
-    unfinished: u64,
-    admitted: u64,
-    damaged: u64,
-    damaged_bytes: u64,
-    index: Option<IndexCounts>,
-}
-
-/// The number of findings of each verdict.
-#[derive(Serialize)]
-struct FindingCounts {
-    can_be_repaired: u64,
-    repaired: u64,
-    beyond_repair: u64,
-    set_aside: u64,
-    left_over: u64,
-    removed: u64,
-    foreign: u64,
+    totals: &'a CheckTotals,
+    index: Option<&'a CheckReport>,
 }
 
 /// Checks the spool, and repairs it if requested.
@@ -82,9 +56,10 @@ pub(super) fn run(typed: &Fsck, context: &mut VerbContext<'_>) -> VerbResult {
     }
     written?;
     if typed.json {
-        files::print_json(&last(&sums, index.counts), terminal.stdout)?;
+        let line = TotalsLine { totals: &sums, index: index.report.as_ref() };
+        files::print_json(&line, terminal.stdout)?;
     } else {
-        print_sums(&sums, index.counts, typed, terminal.stdout)?;
+        print_sums(&sums, index.report.as_ref(), typed, terminal.stdout)?;
     }
     Ok(match (sums.is_sound(), sums.was_repaired()) {
         (true, false) => ExitStatus::Done,
@@ -116,12 +91,7 @@ fn repair(
 
 fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> VerbResult<()> {
     if json {
-        let Finding { path, verdict, reason, moved_to, .. } = finding;
-        let moved_to = moved_to.as_deref();
-        return files::print_json(
-            &FindingLine { path, verdict: verdict.as_str(), reason, moved_to },
-            out,
-        );
+        return files::print_json(finding, out);
     }
     let name = |path: &Path| shown::line(&path.to_string_lossy());
     let now = finding.moved_to.as_deref().map(|path| format!("; now {}", name(path)));
@@ -132,14 +102,14 @@ fn print(finding: &Finding, json: bool, out: &mut dyn Write) -> VerbResult<()> {
 
 fn print_sums(
     sums: &CheckTotals,
-    index: Option<IndexCounts>,
+    index: Option<&CheckReport>,
     typed: &Fsck,
     out: &mut dyn Write,
 ) -> VerbResult<()> {
     writeln!(out, "{:<15} {}", "sound", files(sums.sound))?;
-    if let Some(IndexCounts { agreeing, behind, .. }) = index {
+    if let Some(CheckReport { agreeing, behind, .. }) = index {
         writeln!(out, "{:<15} {agreeing} of its entries agree with the files", "index")?;
-        if behind > 0 {
+        if *behind > 0 {
             let what =
                 "are not indexed yet: the next start, or `wwwoffle reindex --changed`, adds them";
             writeln!(out, "{:<15} {behind} changes {what}", "")?;
@@ -178,24 +148,4 @@ fn print_sums(
 
 fn files(count: u64) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
-}
-
-fn last(sums: &CheckTotals, index: Option<IndexCounts>) -> TotalsLine {
-    TotalsLine {
-        sound: sums.sound,
-        findings: FindingCounts {
-            can_be_repaired: sums.mendable,
-            repaired: sums.repaired,
-            beyond_repair: sums.beyond_repair,
-            set_aside: sums.set_aside,
-            left_over: sums.left_over,
-            removed: sums.removed,
-            foreign: sums.foreign,
-        },
-        unfinished: sums.unfinished,
-        admitted: sums.admitted,
-        damaged: sums.damaged,
-        damaged_bytes: sums.damaged_bytes,
-        index,
-    }
 }

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::Serialize;
 use wwwoffle_index::{CheckReport, FILE, Index, ReindexScope, check};
 use wwwoffle_spool::{CheckVerdict, Finding, Reader};
 
@@ -17,31 +16,9 @@ use crate::storage::lists::describe::Pages;
 #[derive(Debug, Default)]
 pub(super) struct IndexCheck {
     /// The counts; `None` if there is no index, or if it is too damaged to be read.
-    pub(super) counts: Option<IndexCounts>,
+    pub(super) report: Option<CheckReport>,
     /// The fault that was found in the index, repaired or not; `None` if there is none.
     pub(super) finding: Option<Finding>,
-}
-
-/// The numbers of entries that agree with the files and that do not, as `--json` prints them.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct IndexCounts {
-    pub(super) agreeing: u64,
-    pub(super) without_file: u64,
-    pub(super) without_entry: u64,
-    pub(super) other: u64,
-    pub(super) behind: u64,
-}
-
-impl From<&CheckReport> for IndexCounts {
-    fn from(found: &CheckReport) -> Self {
-        Self {
-            agreeing: found.agreeing,
-            without_file: found.without_file,
-            without_entry: found.without_entry,
-            other: found.other,
-            behind: found.behind,
-        }
-    }
 }
 
 /// Compares the index with the files, and changes nothing.
@@ -51,11 +28,11 @@ pub(super) fn compare(reader: &Reader) -> VerbResult<IndexCheck> {
         Ok(Some(found)) => {
             let wrong =
                 (!found.is_sound()).then(|| finding(CheckVerdict::Mendable, reason(&found)));
-            Ok(IndexCheck { counts: Some((&found).into()), finding: wrong })
+            Ok(IndexCheck { report: Some(found), finding: wrong })
         }
         Err(error) if error.is_damaged() => {
             let wrong = finding(CheckVerdict::Mendable, error_chain(&error));
-            Ok(IndexCheck { counts: None, finding: Some(wrong) })
+            Ok(IndexCheck { report: None, finding: Some(wrong) })
         }
         Err(error) => Err(error.into()),
     }

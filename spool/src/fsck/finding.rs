@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Serialize, Serializer};
+
 /// The finding for one file or directory. Valid files have none.
 ///
 /// Another layer over the same spool, for example an index, can report its findings in the same
 /// form. [`CheckTotals::add`] counts them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
     /// The path of the file below the root of the spool.
@@ -18,6 +20,7 @@ pub struct Finding {
     /// The fault, in a few words.
     pub reason: String,
     /// The new path below the root, if the file was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<PathBuf>,
 }
 
@@ -82,13 +85,20 @@ impl fmt::Display for CheckVerdict {
     }
 }
 
+impl Serialize for CheckVerdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// The number of findings of each verdict.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CheckTotals {
     /// Valid files.
     pub sound: u64,
     /// [`CheckVerdict::Mendable`].
+    #[serde(rename = "can_be_repaired")]
     pub mendable: u64,
     /// [`CheckVerdict::Repaired`].
     pub repaired: u64,
