@@ -198,6 +198,16 @@ pub(super) fn print_only_json(value: &impl Serialize, out: &mut dyn Write) -> Ve
     Ok(ExitStatus::Done)
 }
 
+/// Prints an item as JSON, or in words as `line` formats it.
+pub(super) fn print_item<T: Serialize>(
+    item: &T,
+    json: bool,
+    out: &mut dyn Write,
+    line: impl FnOnce(&T) -> String,
+) -> VerbResult<()> {
+    if json { print_json(item, out) } else { Ok(writeln!(out, "{}", line(item))?) }
+}
+
 /// Prints one JSON value on a line, as the API sends it.
 pub(super) fn print_json(value: &impl Serialize, out: &mut dyn Write) -> VerbResult<()> {
     let text = serde_json::to_string(value)

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use wwwoffle_config::Config;
 use wwwoffle_index::{Error, Index, ReindexScope, Sessions, Viewer};
@@ -15,8 +16,8 @@ use super::VerbContext;
 use super::args::{ListArgs, Search};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader};
-use super::list::print;
+use super::files::{print_item, reader};
+use super::list::line;
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
@@ -148,7 +149,7 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
         arguments.push(("limit", left.min(AT_ONCE).to_string()));
         arguments.extend(after.take().map(|after| ("after", after)));
         let page: IndexPage = answerer.query("/api/index", &arguments, found::list)?;
-        let count = print_page(page.listed, typed.json, terminal.stdout)?;
+        let count = print_page(&page.listed, typed.json, terminal.stdout)?;
         left = left.saturating_sub(count);
         after = page.next;
         if after.is_none() {
@@ -159,67 +160,46 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
 }
 
 /// Prints the items of a page, and returns their number.
-fn print_page(listed: ListItems, json: bool, out: &mut dyn Write) -> VerbResult<u64> {
-    let mut count = 0;
+fn print_page(listed: &ListItems, json: bool, out: &mut dyn Write) -> VerbResult<u64> {
     match listed {
-        ListItems::Entries(entries) => {
-            for entry in entries {
-                count += 1;
-                print_entry(&entry, json, out)?;
-            }
-        }
-        ListItems::Requests(requests) => {
-            for request in requests {
-                count += 1;
-                print(&request, json, out)?;
-            }
-        }
-        ListItems::Hosts(hosts) => {
-            for host in hosts {
-                count += 1;
-                let name = format!("{}://{}", host.scheme, host.host);
-                let counts = (host.entries, host.bytes);
-                if json { print_json(&host, out)? } else { print_counts(&name, counts, out)? }
-            }
-        }
+        ListItems::Entries(entries) => print_all(entries, json, out, entry_line),
+        ListItems::Requests(requests) => print_all(requests, json, out, line),
+        ListItems::Hosts(hosts) => print_all(hosts, json, out, |host| {
+            counts_line(&format!("{}://{}", host.scheme, host.host), host.entries, host.bytes)
+        }),
         ListItems::Sites(sites) => {
-            for site in sites {
-                count += 1;
-                let counts = (site.entries, site.bytes);
-                if json { print_json(&site, out)? } else { print_counts(&site.site, counts, out)? }
-            }
+            print_all(sites, json, out, |site| counts_line(&site.site, site.entries, site.bytes))
         }
-        ListItems::Asked(asked) => {
-            for request in asked {
-                count += 1;
-                if json {
-                    print_json(&request, out)?;
-                } else {
-                    writeln!(out, "{:.0}  {}", request.queued, shown::line(&request.url))?;
-                }
-            }
-        }
+        ListItems::Asked(asked) => print_all(asked, json, out, |request| {
+            format!("{:.0}  {}", request.queued, shown::line(&request.url))
+        }),
+    }
+}
+
+/// Prints all items, and returns their number.
+fn print_all<'a, T: Serialize + 'a>(
+    items: impl IntoIterator<Item = &'a T>,
+    json: bool,
+    out: &mut dyn Write,
+    line: impl Fn(&T) -> String,
+) -> VerbResult<u64> {
+    let mut count = 0;
+    for item in items {
+        count += 1;
+        print_item(item, json, out, &line)?;
     }
     Ok(count)
 }
 
-fn print_entry(entry: &IndexItem, json: bool, out: &mut dyn Write) -> VerbResult<()> {
-    if json {
-        return print_json(entry, out);
-    }
+fn entry_line(entry: &IndexItem) -> String {
     let (bytes, url) = (shown::bytes(entry.content.bytes), shown::line(&entry.url));
     let title = entry.title.as_deref().map(shown::line);
     let title = title.map(|title| format!("  {title}")).unwrap_or_default();
-    Ok(writeln!(
-        out,
-        "{:>3} {bytes:>7}  {:.0}  {url}{title}",
-        entry.content.status, entry.times.stored
-    )?)
+    format!("{:>3} {bytes:>7}  {:.0}  {url}{title}", entry.content.status, entry.times.stored)
 }
 
-fn print_counts(name: &str, (entries, bytes): (u64, u64), out: &mut dyn Write) -> VerbResult<()> {
-    let bytes = shown::bytes(bytes);
-    Ok(writeln!(out, "{entries:>7} {bytes:>7}  {}", shown::line(name))?)
+fn counts_line(name: &str, entries: u64, bytes: u64) -> String {
+    format!("{entries:>7} {:>7}  {}", shown::bytes(bytes), shown::line(name))
 }
 
 /// Searches for words, and prints the hits: stored pages, best first, and queued requests.
@@ -265,29 +245,21 @@ pub(super) fn search(typed: &Search, context: &mut VerbContext<'_>) -> VerbResul
 
 /// Prints at most `most` hits and requests, and returns their number.
 fn print_hits(page: &SearchPage, most: u64, json: bool, out: &mut dyn Write) -> VerbResult<u64> {
-    let mut count = 0;
-    for hit in &page.hits {
-        count += 1;
-        if json { print_json(hit, out)? } else { print_hit(hit, out)? }
-    }
+    let count = print_all(&page.hits, json, out, hit_lines)?;
     let room = usize::try_from(most.saturating_sub(count)).unwrap_or(usize::MAX);
-    for request in page.queue.iter().take(room) {
-        count += 1;
-        print(request, json, out)?;
-    }
-    Ok(count)
+    Ok(count + print_all(page.queue.iter().take(room), json, out, line)?)
 }
 
-fn print_hit(hit: &SearchHit, out: &mut dyn Write) -> VerbResult<()> {
+fn hit_lines(hit: &SearchHit) -> String {
     let title = hit.item.title.as_deref().map_or("-".into(), shown::line);
-    writeln!(out, "{}\n  {title}", shown::line(&hit.item.url))?;
+    let head = format!("{}\n  {title}", shown::line(&hit.item.url));
     let text = shown::line(&hit.snippet.text);
     if text.trim().is_empty() {
-        return Ok(());
+        return head;
     }
     let before = if hit.snippet.cut_before { "… " } else { "" };
     let after = if hit.snippet.cut_after { " …" } else { "" };
-    Ok(writeln!(out, "  {before}{}{after}", text.trim())?)
+    format!("{head}\n  {before}{}{after}", text.trim())
 }
 
 /// Rebuilds the index, or adds changes that other programs made in the spool.

@@ -1,10 +1,8 @@
 //! `wwwoffle ls`: lists the entries of the spool.
 
-use std::io::Write;
-
 use super::args::ListArgs;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_json, reader};
+use super::files::{print_item, reader};
 use super::hold::held_in_words;
 use super::{VerbContext, index};
 use crate::base::exit::ExitStatus;
@@ -29,27 +27,24 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
     match what {
         ListKind::Entries { scheme, host } => {
             for summary in reader.list(scheme, host)? {
-                print(&summary?.into(), json, out)?;
+                print_item(&EntryItem::from(summary?), json, out, line)?;
             }
         }
         ListKind::Outgoing => {
             let now = timestamp(clock::now());
             for waiting in reader.queue()? {
                 let held = as_recorded(&waiting, now);
-                print(&EntryItem::of_waiting(&waiting, held), json, out)?;
+                print_item(&EntryItem::of_waiting(&waiting, held), json, out, line)?;
             }
         }
     }
     Ok(ExitStatus::Done)
 }
 
-pub(super) fn print(item: &EntryItem, json: bool, out: &mut dyn Write) -> VerbResult<()> {
-    if json {
-        return print_json(item, out);
-    }
+pub(super) fn line(item: &EntryItem) -> String {
     let status = item.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
     let (bytes, url) = (shown::bytes(item.bytes), shown::line(&item.url));
     let held = item.held.map(held_in_words);
     let held = held.map(|held| format!("; {held}")).unwrap_or_default();
-    Ok(writeln!(out, "{status:>3} {bytes:>7}  {:.0}  {url}{held}", item.stored)?)
+    format!("{status:>3} {bytes:>7}  {:.0}  {url}{held}", item.stored)
 }
