@@ -3,8 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use wwwoffle_config::edit::without_secrets;
 use wwwoffle_config::{AppliedChange, ChangeError, Config, ConfigFile, ConfigLookup};
 
@@ -90,20 +88,8 @@ impl ConfigTarget {
         }
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> VerbResult<Option<T>> {
-        self.ask_daemon(|control| control.get(path))
-    }
-
-    fn post<T: DeserializeOwned>(
-        &self,
-        path: &str,
-        body: &impl Serialize,
-    ) -> VerbResult<Option<T>> {
-        self.ask_daemon(|control| control.post(path, body))
-    }
-
     fn state(&self) -> VerbResult<ConfigState> {
-        if let Some(state) = self.get("/api/config")? {
+        if let Some(state) = self.ask_daemon(|control| control.get("/api/config"))? {
             return Ok(state);
         }
         let file = self.file();
@@ -112,7 +98,7 @@ impl ConfigTarget {
     }
 
     fn versions(&self) -> VerbResult<ConfigVersions> {
-        if let Some(versions) = self.get("/api/config/versions")? {
+        if let Some(versions) = self.ask_daemon(|control| control.get("/api/config/versions"))? {
             return Ok(versions);
         }
         let versions = self.file().versions().map_err(|error| not_changed(&error))?;
@@ -120,7 +106,7 @@ impl ConfigTarget {
     }
 
     fn edit(&self, edit: &ConfigEdit) -> VerbResult<ConfigChange> {
-        if let Some(change) = self.post("/api/config", edit)? {
+        if let Some(change) = self.ask_daemon(|control| control.post("/api/config", edit))? {
             return Ok(change);
         }
         let file = self.file();
@@ -128,7 +114,8 @@ impl ConfigTarget {
     }
 
     fn undo(&self, version: Option<u64>) -> VerbResult<ConfigChange> {
-        if let Some(change) = self.post("/api/config/undo", &ConfigUndo { version })? {
+        let undo = ConfigUndo { version };
+        if let Some(change) = self.ask_daemon(|control| control.post("/api/config/undo", &undo))? {
             return Ok(change);
         }
         let file = self.file();
