@@ -9,7 +9,8 @@
 //! - `` `word` ``, a word that is typed or read by machines.
 //!
 //! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`; Rust code calls
-//! [`tr`] and [`count`]. A test finds these calls and checks the catalogues against them.
+//! [`tr`] and [`count`]. The texts of message pages are in `page/message/texts.txt`. A test finds
+//! all these texts and checks the catalogues against them.
 
 mod built_in;
 mod catalogue;

@@ -1,10 +1,6 @@
 //! Message pages for refusals and failures: the event, its cause, and the possible actions.
 
-mod denied;
-mod origin;
-mod ours;
-mod ruled;
-mod tls;
+mod texts;
 mod view;
 mod ways;
 
@@ -12,12 +8,9 @@ use jiff::Timestamp;
 
 use super::guard::GuardRefusal;
 use crate::base::shown::{self, ShownUrl};
-use crate::base::text::Text;
 use crate::page::certificates::ShownCertificate;
 
-pub use denied::Denied;
-pub use ruled::Ruled;
-pub use tls::{BadCertificate, NoTls};
+use texts::MessageText;
 pub use view::{Aid, page, page_with};
 
 /// The message of a page.
@@ -244,62 +237,107 @@ pub enum Phase {
     Body,
 }
 
-/// The texts of the page.
-struct MessageText {
-    status: u16,
-    title: Text,
-    happened: Text,
-    /// Advice that is not a link.
-    advice: Vec<Text>,
+/// The fault of an origin's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadCertificate {
+    /// The certificate has expired.
+    Expired,
+    /// The certificate is not valid yet.
+    NotYetValid,
+    /// The certificate is for other hosts.
+    WrongName,
+    /// The certificate is signed only by its own key.
+    SelfSigned,
+    /// The issuer's certificate was not sent, and is not trusted.
+    MissingIssuer,
+    /// No trusted authority has signed the certificate.
+    UnknownIssuer,
+    /// The authority has revoked the certificate.
+    Revoked,
+    /// The certificate breaks the rules in another way.
+    Unusable,
+}
+
+impl BadCertificate {
+    /// Whether a wrong clock of this machine may be the cause.
+    const fn is_about_time(self) -> bool {
+        matches!(self, Self::Expired | Self::NotYetValid)
+    }
+}
+
+/// Why no TLS connection was established.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTls {
+    /// The server on this port does not speak TLS.
+    NotSpoken,
+    /// A handshake message is larger than the TLS library accepts.
+    TooLarge,
+    /// The two sides have no TLS version or cipher suite in common.
+    NoAgreement,
+}
+
+/// Why a client has no permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// The client's machine may not use the proxy.
+    Machine,
+    /// The proxy serves its users only, and the client has not logged in.
+    ProxyLogin,
+    /// The request is for one of our own pages, which only users of the proxy may read, and the
+    /// client has not logged in.
+    Login,
+    /// The request changes something, and the client has not sent the control password.
+    Control,
+    /// The request is for a page that only the administrator may read, and the client has not sent
+    /// the control password.
+    ControlPage,
+    /// The control password is wrong.
+    WrongControl,
+    /// The client's address has sent too many wrong passwords.
+    TooOften {
+        /// The seconds to wait.
+        seconds: u64,
+    },
+    /// Too many password checks are running.
+    Busy,
+}
+
+impl Denied {
+    /// Returns the status of the message.
+    #[must_use]
+    pub fn status(self) -> u16 {
+        self.row().0
+    }
+}
+
+/// The rule that applies to a URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ruled {
+    /// The URL is never fetched.
+    Blocked,
+    /// The port of the URL belongs to another protocol.
+    OtherProtocol,
+    /// The method of the request is neither registered with IANA nor allowed by the configuration.
+    UnknownMethod,
+    /// The stored copy redirects to a blocked URL.
+    LeadsToBlocked,
+    /// The URL is never stored, and the proxy is offline.
+    NeverKept,
+    /// The URL is not stored, and the configuration forbids queueing such URLs.
+    NotQueued,
 }
 
 impl Message<'_> {
     /// Returns the status of the page.
     #[must_use]
     pub fn status(&self) -> u16 {
-        self.words().status
+        self.row().0
     }
 
     /// Returns the title alone, in English, for a log or a response in plain text.
     #[must_use]
     pub fn title(&self) -> String {
-        self.words().title.to_string()
-    }
-
-    fn words(&self) -> MessageText {
-        match self {
-            Self::OriginFailed { failure, .. } => failure.words(),
-            Self::Denied(denied) => denied.words(),
-            Self::Ruled { ruled, .. } => ruled.words(),
-            Self::BadRequest { .. } => ours::bad_request(),
-            Self::BadAddress { .. } => ours::bad_address(),
-            Self::BadForm { status, .. } => ours::bad_form(*status),
-            Self::NothingChosen { .. } => ours::nothing_chosen(),
-            Self::Forbidden(refusal) => ours::forbidden(*refusal),
-            Self::OpenedElsewhere { .. } => ours::opened_elsewhere(),
-            Self::NotFound { path } => ours::not_found(path),
-            Self::NoLonger { .. } => ours::no_longer(),
-            Self::RefreshQueued { .. } => ours::refresh_queued(),
-            Self::MethodNotAllowed { .. } => ours::method_not_allowed(),
-            Self::MustAsk { .. } => ours::must_ask(),
-            Self::NotKept { .. } => ours::not_kept(),
-            Self::FormAnswer { .. } => ours::form_answer(),
-            Self::FormUnknown { .. } => ours::form_unknown(),
-            Self::NothingKept { .. } => ours::nothing_kept(),
-            Self::OfflineRefused { .. } => ours::offline_refused(),
-            Self::PortBlocked { .. } => ours::port_blocked(),
-            Self::HostRefused { .. } => ours::host_refused(),
-            Self::TunnelOffline { .. } => ours::tunnel_offline(),
-            Self::Loop { .. } => ours::circle(),
-            Self::Undecodable { .. } => ours::undecodable(),
-            Self::SpoolFull => ours::spool_full(),
-            Self::QueueFull => ours::queue_full(),
-            Self::ShareUsedUp => ours::share_used_up(),
-            Self::SpellingRefused => ours::spelling_refused(),
-            Self::TooLargeToQueue { .. } => ours::too_large_to_queue(),
-            Self::SpoolFailed { .. } => ours::spool_failed(),
-            Self::Internal => ours::internal(),
-        }
+        MessageText::new(self).title.to_string()
     }
 
     /// Returns the text that comes from outside, such as an error of the origin. The page displays

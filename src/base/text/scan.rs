@@ -1,4 +1,5 @@
-//! Finds all texts in templates and in our own code, and checks the catalogues against them.
+//! Finds all texts in templates, in our own code and in the file of the messages, and checks the
+//! catalogues against them.
 
 #![expect(clippy::disallowed_methods, reason = "it reads the sources, which no daemon does")]
 
@@ -115,6 +116,9 @@ fn all() -> Texts {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         texts.extend(texts_of(code, &CALLS[2..]));
     }
+    let messages = fs::read_to_string(root.join("src/page/message/texts.txt")).unwrap();
+    let lines = messages.lines().filter(|line| !line.starts_with(['#', '[']));
+    texts.extend(lines.map(|line| (line.to_owned(), None)));
     // The empty text needs no translation.
     texts.remove("");
     texts

@@ -1,3 +1,6 @@
+use std::collections::BTreeSet;
+
+use super::texts::TEXTS;
 use super::{
     Aid, BadCertificate, CopyInfo, Denied, Message, NoTls, OriginFailure, Phase, Ruled, page,
     page_with,
@@ -22,6 +25,14 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (400, Message::BadAddress { detail: text }),
         (409, Message::BadForm { status: 409, detail: text }),
         (422, Message::NothingChosen { back: "/queue/" }),
+        (403, Message::Forbidden(GuardRefusal::ForeignHost)),
+        (403, Message::Forbidden(GuardRefusal::CrossSite)),
+        (403, Message::Forbidden(GuardRefusal::OpenedElsewhere)),
+        (403, Message::Forbidden(GuardRefusal::ForeignOrigin)),
+        (403, Message::Forbidden(GuardRefusal::NoPassword)),
+        (403, Message::Forbidden(GuardRefusal::OtherMachine)),
+        (403, Message::Forbidden(GuardRefusal::NotAdministrator)),
+        (403, Message::Forbidden(GuardRefusal::NoToken)),
         (403, Message::Forbidden(GuardRefusal::WrongToken)),
         (403, Message::OpenedElsewhere { address: "/info/warc?url=x" }),
         (403, Message::Denied(Denied::Machine)),
@@ -39,6 +50,7 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (504, ruled(Ruled::NeverKept)),
         (504, ruled(Ruled::NotQueued)),
         (404, Message::NotFound { path: text }),
+        (404, Message::NotFound { path: "/local/x" }),
         (501, Message::NoLonger { path: text }),
         (202, Message::RefreshQueued { url: text }),
         (405, Message::MethodNotAllowed { method: text }),
@@ -94,6 +106,21 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (500, Message::SpoolFailed { detail: text }),
         (500, Message::Internal),
     ]
+}
+
+#[test]
+fn each_message_has_its_texts_in_the_file_and_each_text_its_message() {
+    let chain = Chain::default();
+    let used: BTreeSet<_> = all("x", &chain).iter().map(|(_, message)| message.row().1).collect();
+    let mut names = Vec::new();
+    for (heading, texts) in TEXTS.split("\n[").skip(1).filter_map(|rest| rest.split_once("]\n")) {
+        let texts = texts.lines().take_while(|line| !line.is_empty());
+        assert!(texts.clone().all(|text| text == text.trim()), "{heading}");
+        assert!(texts.count() >= 2, "{heading}");
+        names.push(heading);
+    }
+    names.sort_unstable();
+    assert_eq!(names, Vec::from_iter(used));
 }
 
 #[test]
@@ -231,6 +258,21 @@ fn hostile_values_are_text() {
                 assert_harmless(&page_with(&shell, &message, &aid));
             }
         }
+    }
+}
+
+#[test]
+fn values_are_filled_into_the_texts() {
+    let too_large = OriginFailure::TooLarge(2_000_000);
+    for (message, want) in [
+        (Message::Denied(Denied::TooOften { seconds: 7 }), "Wait 7 seconds, then reload"),
+        (
+            Message::OriginFailed { url: "http://a/", failure: too_large, kept: None },
+            "larger than 2.0 MB, the maximum",
+        ),
+    ] {
+        let body = page(&shell(), &message).body;
+        assert!(body.contains(want), "{body}");
     }
 }
 

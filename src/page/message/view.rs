@@ -3,7 +3,8 @@
 use crate::page::links;
 use serde::Serialize;
 
-use super::{Message, MessageText, OriginFailure};
+use super::texts::MessageText;
+use super::{Message, OriginFailure};
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView, copy_of};
 use crate::page::{Page, Shell, view};
@@ -48,7 +49,8 @@ pub fn page(shell: &Shell, message: &Message<'_>) -> Page {
 /// Renders the page with additional offers.
 #[must_use]
 pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
-    let MessageText { status, title, happened, advice } = message.words();
+    let status = message.status();
+    let MessageText { title, happened, advice } = MessageText::new(message);
     let certificate = match message {
         Message::OriginFailed {
             url,
