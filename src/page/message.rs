@@ -7,7 +7,7 @@ mod ways;
 use jiff::Timestamp;
 
 use super::guard::GuardRefusal;
-use crate::base::shown::{self, ShownUrl};
+use crate::base::shown;
 use crate::page::certificates::ShownCertificate;
 
 use texts::MessageText;
@@ -357,14 +357,14 @@ impl Message<'_> {
                     | OriginFailure::Certificate { detail, .. }
                     | OriginFailure::Tls { detail, .. },
                 ..
-            } => Some(shown::text(detail)),
-            Self::NotFound { path } | Self::NoLonger { path } => Some(shown::text(path)),
-            Self::MethodNotAllowed { method } | Self::OfflineRefused { method, .. } => {
-                Some(shown::text(method))
             }
-            Self::PortBlocked { host_port }
-            | Self::HostRefused { host_port }
-            | Self::TunnelOffline { host_port } => Some(shown::text(host_port)),
+            | Self::NotFound { path: detail }
+            | Self::NoLonger { path: detail }
+            | Self::MethodNotAllowed { method: detail }
+            | Self::OfflineRefused { method: detail, .. }
+            | Self::PortBlocked { host_port: detail }
+            | Self::HostRefused { host_port: detail }
+            | Self::TunnelOffline { host_port: detail } => Some(shown::text(detail)),
             _ => None,
         }
     }
@@ -386,10 +386,6 @@ impl Message<'_> {
             | Self::Loop { url } => Some(url),
             _ => None,
         }
-    }
-
-    fn url(&self) -> Option<ShownUrl> {
-        self.requested_url().map(ShownUrl::new)
     }
 
     /// Returns the place of the rule in the configuration, if the reader may see it.

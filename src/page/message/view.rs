@@ -72,7 +72,7 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
         rule: message.rule(),
         advice,
         ways: message.ways(shell.mode),
-        url: message.url(),
+        url: message.requested_url().map(ShownUrl::new),
         kept: message.stored_copy().map(|kept| StoredCopyView {
             url: ShownUrl::new(kept.url),
             about: links::info(kept.url),

@@ -9,91 +9,73 @@ impl Message<'_> {
     /// page may be shown under the name of another site, whose scripts may read it.
     pub(super) fn ways(&self, mode: Mode) -> Vec<PageLink> {
         let url = self.requested_url().unwrap_or_default();
-        match self {
+        let mode = || Some(PageLink::mode(mode));
+        let start = || Some(PageLink::start());
+        let queue = || Some(PageLink::queue());
+        let option = |section, key| Some(PageLink::option(section, key, None));
+        let rule = |section, key| Some(PageLink::option(section, key, Some(url)));
+        let ways = match self {
             Self::OriginFailed { failure: OriginFailure::Inward, .. } => {
-                vec![PageLink::option("allowed-connect-hosts", "inside", None)]
+                vec![option("allowed-connect-hosts", "inside")]
             }
             Self::OriginFailed { failure, .. } => {
-                let parent = matches!(failure, OriginFailure::Parent(_))
-                    .then(|| PageLink::option("proxy", "proxy", Some(url)));
-                let too_large = matches!(failure, OriginFailure::TooLarge(_))
-                    .then(|| PageLink::option("options", "max-body", None));
-                let rest =
-                    [PageLink::like(url), PageLink::choices(url), Some(PageLink::mode(mode))];
-                [parent, too_large].into_iter().chain(rest).flatten().collect()
+                let cause = match failure {
+                    OriginFailure::Parent(_) => rule("proxy", "proxy"),
+                    OriginFailure::TooLarge(_) => option("options", "max-body"),
+                    _ => None,
+                };
+                vec![cause, PageLink::like(url), PageLink::choices(url), mode()]
             }
-            Self::MustAsk { .. } => {
-                let shown = PageLink::option("caching", "serve-unreachable", Some(url));
-                vec![PageLink::mode(mode), shown]
-            }
-            Self::Ruled { ruled, .. } => by_rule(*ruled, url, mode),
+            Self::MustAsk { .. } => vec![mode(), rule("caching", "serve-unreachable")],
+            Self::Ruled { ruled, .. } => by_rule(*ruled, url, mode()),
             Self::NotKept { .. } | Self::NothingKept { .. } => {
-                [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().collect()
+                vec![PageLink::like(url), PageLink::choices(url)]
             }
             Self::Undecodable { .. }
             | Self::OfflineRefused { .. }
-            | Self::TooLargeToQueue { .. } => vec![PageLink::mode(mode)],
+            | Self::TooLargeToQueue { .. } => vec![mode()],
             Self::TunnelOffline { .. } => {
-                vec![
-                    PageLink::mode(mode),
-                    PageLink::option("https", "tunnel", None),
-                    PageLink::authority(),
-                ]
+                vec![mode(), option("https", "tunnel"), Some(PageLink::authority())]
             }
-            Self::PortBlocked { .. } => vec![PageLink::option("tunnel", "ports", None)],
-            Self::HostRefused { .. } => vec![PageLink::option("https", "refuse", None)],
-            Self::Loop { .. } => {
-                vec![
-                    PageLink::option("local-host", "names", None),
-                    PageLink::option("proxy", "proxy", None),
-                ]
-            }
-            Self::Forbidden(_) => {
-                vec![PageLink::start(), PageLink::option("local-host", "names", None)]
-            }
-            Self::QueueFull | Self::ShareUsedUp | Self::SpellingRefused => {
-                vec![PageLink::queue(), PageLink::mode(mode)]
-            }
-            Self::SpoolFull => vec![PageLink::purge(), PageLink::queue()],
-            Self::RefreshQueued { .. } => {
-                let rest = [Some(PageLink::queue()), Some(PageLink::mode(mode))];
-                [PageLink::about(url)].into_iter().chain(rest).flatten().collect()
-            }
-            Self::FormUnknown { .. } => {
-                PageLink::about(url).into_iter().chain([PageLink::start()]).collect()
-            }
+            Self::PortBlocked { .. } => vec![option("tunnel", "ports")],
+            Self::HostRefused { .. } => vec![option("https", "refuse")],
+            Self::Loop { .. } => vec![option("local-host", "names"), option("proxy", "proxy")],
+            Self::Forbidden(_) => vec![start(), option("local-host", "names")],
+            Self::QueueFull | Self::ShareUsedUp | Self::SpellingRefused => vec![queue(), mode()],
+            Self::SpoolFull => vec![Some(PageLink::purge()), queue()],
+            Self::RefreshQueued { .. } => vec![PageLink::about(url), queue(), mode()],
+            Self::FormUnknown { .. } => vec![PageLink::about(url), start()],
             Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
-                vec![PageLink::start(), PageLink::lists()]
+                vec![start(), Some(PageLink::lists())]
             }
-            Self::OpenedElsewhere { address } => vec![PageLink::open(address), PageLink::start()],
-            Self::NothingChosen { back } => vec![PageLink::back(back)],
+            Self::OpenedElsewhere { address } => vec![Some(PageLink::open(address)), start()],
+            Self::NothingChosen { back } => vec![Some(PageLink::back(back))],
             Self::BadRequest { .. }
             | Self::BadAddress { .. }
             | Self::BadForm { .. }
             | Self::MethodNotAllowed { .. }
             | Self::SpoolFailed { .. }
-            | Self::Internal => vec![PageLink::start()],
+            | Self::Internal => vec![start()],
             // A client without permission could not open any page of ours.
             Self::Denied(_) => Vec::new(),
-        }
+        };
+        ways.into_iter().flatten().collect()
     }
 }
 
-fn by_rule(ruled: Ruled, url: &str, mode: Mode) -> Vec<PageLink> {
-    let option = |section, key| PageLink::option(section, key, Some(url));
-    let ways = match ruled {
-        Ruled::Blocked => vec![Some(option("dont-get", "urls"))],
-        Ruled::OtherProtocol => vec![Some(option("dont-get", "allowed-ports"))],
-        Ruled::UnknownMethod => vec![Some(option("dont-get", "allowed-methods"))],
+fn by_rule(ruled: Ruled, url: &str, mode: Option<PageLink>) -> Vec<Option<PageLink>> {
+    let rule = |section, key| Some(PageLink::option(section, key, Some(url)));
+    let overview = PageLink::rules(url);
+    match ruled {
+        Ruled::Blocked => vec![rule("dont-get", "urls"), overview],
+        Ruled::OtherProtocol => vec![rule("dont-get", "allowed-ports"), overview],
+        Ruled::UnknownMethod => vec![rule("dont-get", "allowed-methods"), overview],
         Ruled::LeadsToBlocked => {
-            vec![Some(option("dont-get", "urls")), Some(option("dont-get", "location-error"))]
+            vec![rule("dont-get", "urls"), rule("dont-get", "location-error"), overview]
         }
-        Ruled::NeverKept => vec![Some(PageLink::mode(mode)), Some(option("dont-cache", "urls"))],
-        Ruled::NotQueued => vec![
-            PageLink::like(url),
-            Some(PageLink::mode(mode)),
-            Some(option("offline-options", "dont-request")),
-        ],
-    };
-    ways.into_iter().chain([PageLink::rules(url)]).flatten().collect()
+        Ruled::NeverKept => vec![mode, rule("dont-cache", "urls"), overview],
+        Ruled::NotQueued => {
+            vec![PageLink::like(url), mode, rule("offline-options", "dont-request"), overview]
+        }
+    }
 }
