@@ -12,13 +12,10 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
     use CacheStatus as S;
     match status {
         S::Hit(why) => describe_hit(why),
-        S::Validated { .. } => {
-            tr("The site confirmed that the saved copy is up to date, so it was served.")
-        }
-        S::Stored { collapsed: true, .. } | S::Resumed { collapsed: true } => {
-            tr("It was already being downloaded for another request. Your request shared that \
-                 download.")
-        }
+        S::Validated { .. } => tr("The site confirmed that the saved copy is up to date, so it \
+            was served."),
+        S::Stored { collapsed: true, .. } | S::Resumed { collapsed: true } => tr("It was \
+            already being downloaded for another request. Your request shared that download."),
         S::Stored { .. } => tr("It was fetched from the site and saved."),
         S::Resumed { .. } => tr("The site was asked for the missing part. The copy is complete \
             now."),
@@ -29,9 +26,8 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
             tr("The site answered with status {status}, so the saved copy was served.")
                 .with("status", status.as_u16().to_string())
         }
-        S::MustAsk => tr(
-            "The site could not be reached, and the saved copy may not be used without asking it.",
-        ),
+        S::MustAsk => tr("The site could not be reached, and the saved copy may not be used \
+            without asking it."),
         S::Failed => tr("The site could not be asked, and there is no saved copy to serve."),
         S::OwnFault(_) => tr("wwwoffle could not serve it because of an error."),
         S::Undecodable => tr("The saved copy could not be decoded for your browser or program."),
@@ -46,107 +42,85 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
 }
 
 fn describe_hit(why: HitReason) -> Text {
+    use HitReason as H;
     match why {
-        HitReason::Reused { ttl, .. } if ttl > 0 => {
-            tr("The saved copy was served. It was still fresh, so the site was not asked.")
-        }
-        HitReason::Reused { .. } => {
-            tr("The saved copy was served. It is no longer fresh, but the site or your browser \
-                 allows its use.")
-        }
-        HitReason::Offline => tr("The saved copy was served, because the mode was offline."),
-        HitReason::Autodial => tr("The saved copy was served, because the mode was “saved \
-            first”."),
-        HitReason::RefreshQueued => {
-            tr("The saved copy was served, and the page was put on the queue to be fetched again.")
-        }
-        HitReason::Near(_) => tr("The saved copy of another address of the same page was served."),
-        HitReason::SameBody => {
-            tr("The saved answer to the same request was served, because the mode was offline.")
-        }
-        HitReason::FormAnswer => tr("The saved answer to the form was served."),
-        HitReason::Memento => tr("The version saved at the requested time was served."),
+        H::Reused { ttl, .. } if ttl > 0 => tr("The saved copy was served. It was still fresh, \
+            so the site was not asked."),
+        H::Reused { .. } => tr("The saved copy was served. It is no longer fresh, but the site \
+            or your browser allows its use."),
+        H::Offline => tr("The saved copy was served, because the mode was offline."),
+        H::Autodial => tr("The saved copy was served, because the mode was “saved first”."),
+        H::RefreshQueued => tr("The saved copy was served, and the page was put on the queue \
+            to be fetched again."),
+        H::Near(_) => tr("The saved copy of another address of the same page was served."),
+        H::SameBody => tr("The saved answer to the same request was served, because the mode \
+            was offline."),
+        H::FormAnswer => tr("The saved answer to the form was served."),
+        H::Memento => tr("The version saved at the requested time was served."),
     }
 }
 
 fn describe_miss(why: NotStored) -> Text {
+    use NotStored as N;
     match why {
-        NotStored::Request => {
-            tr("It was fetched from the site and not saved, because only a part was requested.")
-        }
-        NotStored::Ruled(_) => {
-            tr("It was fetched from the site and not saved, because of the configuration or the \
-            kind of request.")
-        }
-        NotStored::Answer(reason) => tr("It was fetched from the site and not saved ({reason}).")
+        N::Request => tr("It was fetched from the site and not saved, because only a part was \
+            requested."),
+        N::Ruled(_) => tr("It was fetched from the site and not saved, because of the \
+            configuration or the kind of request."),
+        N::Answer(reason) => tr("It was fetched from the site and not saved ({reason}).")
             .with("reason", reason.as_str()),
-        NotStored::Spool => tr("It was fetched from the site and not saved: the spool failed."),
+        N::Spool => tr("It was fetched from the site and not saved: the spool failed."),
     }
 }
 
 fn describe_refusal(refusal: DecisionRefusal) -> Text {
+    use DecisionRefusal as R;
     match refusal {
-        DecisionRefusal::Noise => tr("Not queued: it is a background request of the browser or \
-                                       system, with no use later."),
-        DecisionRefusal::OnlyOnline => tr("Not queued: it is only useful while online."),
-        DecisionRefusal::FormAnswer => {
-            tr("Not queued: this is the answer to a form. To get a new one, send the form \
-                again.")
-        }
-        DecisionRefusal::NotKept => {
-            tr("Not queued: only a saved copy was requested, and there is none.")
-        }
-        DecisionRefusal::NeverKept => {
-            tr("Not queued: the mode was offline, and this address is never saved.")
-        }
-        DecisionRefusal::NotQueued => tr("Not queued, because of the configuration."),
-        DecisionRefusal::Unconfirmed => tr("Not queued: it needs your confirmation first."),
-        DecisionRefusal::LeftToBrowsers => {
-            tr("Not queued: the configuration says not to fetch it together with its page.")
-        }
+        R::Noise => tr("Not queued: it is a background request of the browser or system, with \
+            no use later."),
+        R::OnlyOnline => tr("Not queued: it is only useful while online."),
+        R::FormAnswer => tr("Not queued: this is the answer to a form. To get a new one, send \
+            the form again."),
+        R::NotKept => tr("Not queued: only a saved copy was requested, and there is none."),
+        R::NeverKept => tr("Not queued: the mode was offline, and this address is never saved."),
+        R::NotQueued => tr("Not queued, because of the configuration."),
+        R::Unconfirmed => tr("Not queued: it needs your confirmation first."),
+        R::LeftToBrowsers => tr("Not queued: the configuration says not to fetch it together \
+            with its page."),
     }
 }
 
 /// Explains how a request would be handled now.
 pub(super) fn describe_prediction(would: PredictedAction) -> Text {
+    use PredictedAction as P;
     match would {
-        PredictedAction::Move => {
-            tr("The configuration has another address for it, and the browser would be redirected \
-                there.")
-        }
-        PredictedAction::Block => tr("It would not be fetched: the configuration blocks it."),
-        PredictedAction::Deny => {
-            tr("It would not be fetched: you are not allowed to reach that host through the \
-                proxy.")
-        }
-        PredictedAction::Do(decision) => describe_decision(decision),
+        P::Move => tr("The configuration has another address for it, and the browser would be \
+            redirected there."),
+        P::Block => tr("It would not be fetched: the configuration blocks it."),
+        P::Deny => tr("It would not be fetched: you are not allowed to reach that host through \
+            the proxy."),
+        P::Do(decision) => describe_decision(decision),
     }
 }
 
 fn describe_decision(decision: Decision) -> Text {
+    use {Decision as D, DecisionRefusal as R};
     match decision {
-        Decision::Serve => tr("The saved copy would be served without asking the site."),
-        Decision::ServeVersion => tr("The version saved at that time would be served."),
-        Decision::ServeAndRefresh => {
-            tr("The saved copy would be served, and the page would be queued to be fetched again.")
-        }
-        Decision::ServeAndRevalidate => {
-            tr("The saved copy would be served, while the site is asked whether it is up to date.")
-        }
-        Decision::Revalidate => {
-            tr("The site would be asked whether the saved copy is still up to date.")
-        }
-        Decision::Fetch => tr("It would be fetched from the site and saved."),
-        Decision::Pass => tr("It would be fetched from the site and not saved."),
-        Decision::QueuePage | Decision::QueuePart => tr("It would be put on the queue."),
-        Decision::Confirm => tr("You would be asked whether to put it on the queue."),
-        Decision::Refuse(DecisionRefusal::NeverKept) => {
-            tr("It would not be queued: the mode is offline, and this address is never saved.")
-        }
-        Decision::Refuse(DecisionRefusal::NotQueued) => {
-            tr("The configuration prevents queueing it.")
-        }
-        Decision::Refuse(_) => tr("It would be neither fetched nor queued."),
+        D::Serve => tr("The saved copy would be served without asking the site."),
+        D::ServeVersion => tr("The version saved at that time would be served."),
+        D::ServeAndRefresh => tr("The saved copy would be served, and the page would be queued \
+            to be fetched again."),
+        D::ServeAndRevalidate => tr("The saved copy would be served, while the site is asked \
+            whether it is up to date."),
+        D::Revalidate => tr("The site would be asked whether the saved copy is still up to date."),
+        D::Fetch => tr("It would be fetched from the site and saved."),
+        D::Pass => tr("It would be fetched from the site and not saved."),
+        D::QueuePage | D::QueuePart => tr("It would be put on the queue."),
+        D::Confirm => tr("You would be asked whether to put it on the queue."),
+        D::Refuse(R::NeverKept) => tr("It would not be queued: the mode is offline, and this \
+            address is never saved."),
+        D::Refuse(R::NotQueued) => tr("The configuration prevents queueing it."),
+        D::Refuse(_) => tr("It would be neither fetched nor queued."),
     }
 }
 
