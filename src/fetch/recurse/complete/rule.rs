@@ -9,7 +9,7 @@ use super::super::sub::referrer;
 use crate::base::text::{Text, tr};
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling};
 use wwwoffle_api::fetch_spec::PartClass;
-use wwwoffle_html::{references as links, references::Truncation};
+use wwwoffle_html::references::{Omission, Truncation};
 
 /// The effect of the configuration on a sub-resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,60 +30,51 @@ pub(super) fn rule(
     url: &CanonicalUrl,
 ) -> SubResourceRule {
     let fields: HeaderMap = referrer(document, url).into_iter().collect();
-    match determine_ruling(config, url, &FilterContext::of(&fields, local)) {
-        _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => {
-            SubResourceRule::LeftOut(tr("it is fetched only for browsers ([dont-get] \
-                                          get-recursive)"))
-        }
-        Ruling::Usual(StoragePolicy::Usual) => SubResourceRule::Fetched,
-        Ruling::Usual(StoragePolicy::NeverKept) => {
-            SubResourceRule::LeftOut(tr("it is never saved ([dont-cache])"))
-        }
-        Ruling::Usual(StoragePolicy::Nearby) => {
-            SubResourceRule::LeftOut(tr("it is never saved ([local-net])"))
-        }
-        Ruling::Moved { to, .. } => SubResourceRule::Moved(to),
-        Ruling::Blocked { .. } => SubResourceRule::LeftOut(tr("it is blocked ([dont-get])")),
-        Ruling::OtherProtocol => {
-            SubResourceRule::LeftOut(tr("its port belongs to another protocol"))
-        }
-    }
+    let why = match determine_ruling(config, url, &FilterContext::of(&fields, local)) {
+        _ if !*config.dont_get.get_recursive.of(&UrlParts::of(url)) => tr("it is fetched only \
+            for browsers ([dont-get] get-recursive)"),
+        Ruling::Usual(StoragePolicy::Usual) => return SubResourceRule::Fetched,
+        Ruling::Moved { to, .. } => return SubResourceRule::Moved(to),
+        Ruling::Usual(StoragePolicy::NeverKept) => tr("it is never saved ([dont-cache])"),
+        Ruling::Usual(StoragePolicy::Nearby) => tr("it is never saved ([local-net])"),
+        Ruling::Blocked { .. } => tr("it is blocked ([dont-get])"),
+        Ruling::OtherProtocol => tr("its port belongs to another protocol"),
+    };
+    SubResourceRule::LeftOut(why)
 }
 
 /// The reason why a sub-resource of this class is left out: the class is not wanted, or an image is
 /// on another host.
 pub(super) fn of_class(wanted: &WantedClasses, class: Option<PartClass>) -> Text {
+    use PartClass as P;
     match class {
         Some(class) if !wanted.has(class) => match class {
-            PartClass::Stylesheets => {
-                tr("style sheets are not fetched ([fetch-options] stylesheets)")
-            }
-            PartClass::Images => tr("images are not fetched ([fetch-options] images)"),
-            PartClass::Icons => tr("icons are not fetched ([fetch-options] icon-images)"),
-            PartClass::Fonts => tr("fonts are not fetched ([fetch-options] fonts)"),
-            PartClass::Scripts => tr("scripts are not fetched ([fetch-options] scripts)"),
-            PartClass::Frames => tr("frames are not fetched ([fetch-options] frames)"),
-            PartClass::Iframes => tr("inline frames are not fetched ([fetch-options] iframes)"),
-            PartClass::Media => tr("audio and video are not fetched ([fetch-options] media)"),
-            PartClass::Objects => tr("objects are not fetched ([fetch-options] objects)"),
+            P::Stylesheets => tr("style sheets are not fetched ([fetch-options] stylesheets)"),
+            P::Images => tr("images are not fetched ([fetch-options] images)"),
+            P::Icons => tr("icons are not fetched ([fetch-options] icon-images)"),
+            P::Fonts => tr("fonts are not fetched ([fetch-options] fonts)"),
+            P::Scripts => tr("scripts are not fetched ([fetch-options] scripts)"),
+            P::Frames => tr("frames are not fetched ([fetch-options] frames)"),
+            P::Iframes => tr("inline frames are not fetched ([fetch-options] iframes)"),
+            P::Media => tr("audio and video are not fetched ([fetch-options] media)"),
+            P::Objects => tr("objects are not fetched ([fetch-options] objects)"),
         },
         _ => tr("it is on another host ([fetch-options] only-same-host-images)"),
     }
 }
 
 /// The reason why a sub-resource is left out because of the kind of its reference.
-pub(super) fn of_kind(why: links::Omission) -> Text {
+pub(super) fn of_kind(why: Omission) -> Text {
     match why {
-        links::Omission::OnePixel => tr("images of one pixel are not fetched ([fetch-options] \
-                                          webbug-images)"),
-        links::Omission::NotTaken => {
-            tr("browsers use another size of it ([fetch-options] all-candidates)")
-        }
-        links::Omission::Unsupported => tr("a type that browsers do not show"),
-        links::Omission::Service => tr("an address for programs, not a page"),
-        links::Omission::Implied => tr("browsers request it on their own; no saved page names it"),
-        links::Omission::Protocol => tr("its protocol is not fetched"),
-        links::Omission::Inert => tr("it is inside a `<template>`, which only scripts use"),
+        Omission::OnePixel => tr("images of one pixel are not fetched ([fetch-options] \
+            webbug-images)"),
+        Omission::NotTaken => tr("browsers use another size of it ([fetch-options] \
+            all-candidates)"),
+        Omission::Unsupported => tr("a type that browsers do not show"),
+        Omission::Service => tr("an address for programs, not a page"),
+        Omission::Implied => tr("browsers request it on their own; no saved page names it"),
+        Omission::Protocol => tr("its protocol is not fetched"),
+        Omission::Inert => tr("it is inside a `<template>`, which only scripts use"),
     }
 }
 
@@ -104,13 +95,13 @@ mod tests {
     #[test]
     fn pages_show_the_same_reasons_as_the_log() {
         for why in [
-            links::Omission::OnePixel,
-            links::Omission::NotTaken,
-            links::Omission::Unsupported,
-            links::Omission::Service,
-            links::Omission::Implied,
-            links::Omission::Protocol,
-            links::Omission::Inert,
+            Omission::OnePixel,
+            Omission::NotTaken,
+            Omission::Unsupported,
+            Omission::Service,
+            Omission::Implied,
+            Omission::Protocol,
+            Omission::Inert,
         ] {
             assert!(of_kind(why).to_string().starts_with(why.reason()), "{why:?}");
         }
