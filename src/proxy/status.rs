@@ -162,98 +162,85 @@ pub enum NotStored {
 
 impl fmt::Display for CacheStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("wwwoffle; ")?;
-        match self {
-            CacheStatus::Hit(HitReason::Reused { ttl, by }) => {
-                write!(f, "hit; ttl={ttl}")?;
-                detail(f, *by)
+        let joined = |collapsed| if collapsed { "; collapsed" } else { "" };
+        f.write_str("wwwoffle")?;
+        match *self {
+            Self::Hit(HitReason::Reused { ttl, .. }) => write!(f, "; hit; ttl={ttl}")?,
+            Self::Hit(_) => f.write_str("; hit")?,
+            Self::Stored { forward, collapsed, .. } => {
+                write!(f, "; fwd={}; stored{}", forward.as_str(), joined(collapsed))?;
             }
-            CacheStatus::Hit(HitReason::Offline) => f.write_str("hit; detail=offline"),
-            CacheStatus::Hit(HitReason::Autodial) => f.write_str("hit; detail=autodial"),
-            CacheStatus::Hit(HitReason::RefreshQueued) => {
-                f.write_str("hit; detail=offline-refresh-queued")
+            Self::Resumed { collapsed } => {
+                write!(f, "; fwd=partial; fwd-status=206; stored{}", joined(collapsed))?;
             }
-            CacheStatus::Hit(HitReason::SameBody) => f.write_str("hit; detail=offline-same-body"),
-            CacheStatus::Hit(HitReason::FormAnswer) => f.write_str("hit; detail=form-answer"),
-            CacheStatus::Hit(HitReason::Memento) => f.write_str("hit; detail=memento"),
-            CacheStatus::Hit(HitReason::Near(Nearness::Arguments)) => {
-                f.write_str("hit; detail=near-arguments")
+            Self::StoredPart => f.write_str("; fwd=miss; fwd-status=206; stored")?,
+            Self::Passed { forward, status, .. } => {
+                write!(f, "; fwd={}; fwd-status={}", forward.as_str(), status.as_u16())?;
             }
-            CacheStatus::Hit(HitReason::Near(Nearness::Scheme)) => {
-                f.write_str("hit; detail=near-scheme")
+            Self::Validated { forward, .. } => {
+                write!(f, "; fwd={}; fwd-status=304", forward.as_str())?;
             }
-            CacheStatus::Hit(HitReason::Near(Nearness::Index)) => {
-                f.write_str("hit; detail=near-index")
-            }
-            CacheStatus::Hit(HitReason::Near(Nearness::Spelling)) => {
-                f.write_str("hit; detail=near-spelling")
-            }
-            CacheStatus::Stored { forward, collapsed, by } => {
-                write!(f, "fwd={}; stored", forward.as_str())?;
-                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
-                detail(f, *by)
-            }
-            CacheStatus::Resumed { collapsed } => {
-                f.write_str("fwd=partial; fwd-status=206; stored")?;
-                f.write_str(if *collapsed { "; collapsed" } else { "" })?;
-                f.write_str("; detail=resumed")
-            }
-            CacheStatus::StoredPart => f.write_str("fwd=miss; fwd-status=206; stored"),
-            CacheStatus::Passed { forward, status, why } => {
-                let reason = match why {
-                    NotStored::Ruled(StoragePolicy::Usual) if *forward != Forward::Bypass => None,
-                    NotStored::Request | NotStored::Ruled(StoragePolicy::Usual) => {
-                        Some("not-a-whole-page")
-                    }
-                    NotStored::Ruled(StoragePolicy::NeverKept) => Some("dont-cache"),
-                    NotStored::Ruled(StoragePolicy::Nearby) => Some("local-net"),
-                    NotStored::Answer(reason) => Some(reason.as_str()),
-                    NotStored::Spool => Some("spool-failed"),
-                };
-                write!(f, "fwd={}; fwd-status={}", forward.as_str(), status.as_u16())?;
-                detail(f, reason)
-            }
-            CacheStatus::Validated { forward, by } => {
-                write!(f, "fwd={}; fwd-status=304", forward.as_str())?;
-                detail(f, *by)
-            }
-            CacheStatus::Unreachable(by) => {
-                f.write_str("fwd=stale")?;
-                detail(f, by.or(Some("origin-unreachable")))
-            }
-            CacheStatus::MustAsk => f.write_str("fwd=stale; detail=must-revalidate"),
-            CacheStatus::InsteadOf(status) => {
-                write!(f, "fwd=stale; fwd-status={}; detail=stale-if-error", status.as_u16())
-            }
-            CacheStatus::Undecodable => f.write_str("detail=undecodable"),
-            CacheStatus::Failed => f.write_str("fwd=uri-miss; detail=origin-failed"),
-            CacheStatus::OwnFault(reason) => write!(f, "detail={reason}"),
-            CacheStatus::Queued => f.write_str("detail=queued"),
-            CacheStatus::Refused(DecisionRefusal::Noise) => f.write_str("detail=noise"),
-            CacheStatus::Refused(DecisionRefusal::OnlyOnline) => f.write_str("detail=only-online"),
-            CacheStatus::Refused(DecisionRefusal::FormAnswer) => f.write_str("detail=form-answer"),
-            CacheStatus::Refused(DecisionRefusal::NotKept) => f.write_str("detail=not-kept"),
-            CacheStatus::Refused(DecisionRefusal::NeverKept) => f.write_str("detail=dont-cache"),
-            CacheStatus::Refused(DecisionRefusal::NotQueued) => f.write_str("detail=dont-request"),
-            CacheStatus::Refused(DecisionRefusal::Unconfirmed) => {
-                f.write_str("detail=confirm-requests")
-            }
-            CacheStatus::Refused(DecisionRefusal::LeftToBrowsers) => {
-                f.write_str("detail=get-recursive")
-            }
-            CacheStatus::Asking => f.write_str("detail=confirm"),
-            CacheStatus::Moved => f.write_str("detail=alias"),
-            CacheStatus::Blocked => f.write_str("detail=dont-get"),
-            CacheStatus::LeadsToBlocked => f.write_str("detail=location-error"),
+            Self::Unreachable(_) | Self::MustAsk => f.write_str("; fwd=stale")?,
+            Self::InsteadOf(status) => write!(f, "; fwd=stale; fwd-status={}", status.as_u16())?,
+            Self::Failed => f.write_str("; fwd=uri-miss")?,
+            _ => {}
         }
+        self.detail().map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
     }
 }
 
-fn detail(f: &mut fmt::Formatter<'_>, detail: Option<&'static str>) -> fmt::Result {
-    detail.map_or(Ok(()), |detail| write!(f, "; detail={detail}"))
-}
-
 impl CacheStatus {
+    /// The parameter `detail`: the reason, in one word.
+    const fn detail(self) -> Option<&'static str> {
+        use DecisionRefusal as R;
+        Some(match self {
+            Self::Stored { by, .. }
+            | Self::Validated { by, .. }
+            | Self::Hit(HitReason::Reused { by, .. })
+            | Self::Unreachable(by @ Some(_)) => return by,
+            Self::StoredPart => return None,
+            Self::Hit(HitReason::Offline) => "offline",
+            Self::Hit(HitReason::Autodial) => "autodial",
+            Self::Hit(HitReason::RefreshQueued) => "offline-refresh-queued",
+            Self::Hit(HitReason::SameBody) => "offline-same-body",
+            Self::Hit(HitReason::Memento) => "memento",
+            Self::Hit(HitReason::Near(Nearness::Arguments)) => "near-arguments",
+            Self::Hit(HitReason::Near(Nearness::Scheme)) => "near-scheme",
+            Self::Hit(HitReason::Near(Nearness::Index)) => "near-index",
+            Self::Hit(HitReason::Near(Nearness::Spelling)) => "near-spelling",
+            Self::Hit(HitReason::FormAnswer) | Self::Refused(R::FormAnswer) => "form-answer",
+            Self::Resumed { .. } => "resumed",
+            Self::Passed { forward, why, .. } => match why {
+                NotStored::Ruled(StoragePolicy::Usual) if !matches!(forward, Forward::Bypass) => {
+                    return None;
+                }
+                NotStored::Request | NotStored::Ruled(StoragePolicy::Usual) => "not-a-whole-page",
+                NotStored::Ruled(StoragePolicy::NeverKept) => "dont-cache",
+                NotStored::Ruled(StoragePolicy::Nearby) => "local-net",
+                NotStored::Answer(reason) => reason.as_str(),
+                NotStored::Spool => "spool-failed",
+            },
+            Self::Unreachable(None) => "origin-unreachable",
+            Self::MustAsk => "must-revalidate",
+            Self::InsteadOf(_) => "stale-if-error",
+            Self::Undecodable => "undecodable",
+            Self::Failed => "origin-failed",
+            Self::OwnFault(reason) => reason,
+            Self::Queued => "queued",
+            Self::Refused(R::Noise) => "noise",
+            Self::Refused(R::OnlyOnline) => "only-online",
+            Self::Refused(R::NotKept) => "not-kept",
+            Self::Refused(R::NeverKept) => "dont-cache",
+            Self::Refused(R::NotQueued) => "dont-request",
+            Self::Refused(R::Unconfirmed) => "confirm-requests",
+            Self::Refused(R::LeftToBrowsers) => "get-recursive",
+            Self::Asking => "confirm",
+            Self::Moved => "alias",
+            Self::Blocked => "dont-get",
+            Self::LeadsToBlocked => "location-error",
+        })
+    }
+
     /// The field value.
     #[must_use]
     pub fn value(self) -> HeaderValue {
