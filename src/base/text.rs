@@ -9,8 +9,8 @@
 //! - `` `word` ``, a word that is typed or read by machines.
 //!
 //! Templates call `t("…", name=…)` and `n(count, "{n} entry", "{n} entries")`; Rust code calls
-//! [`tr`] and [`count`]. The texts of message pages are in `page/message/texts.txt`. A test finds
-//! all these texts and checks the catalogues against them.
+//! [`tr`], [`count`] and [`count_same`]. The texts of message pages are in
+//! `page/message/texts.txt`. A test finds all these texts and checks the catalogues against them.
 
 mod built_in;
 mod catalogue;
@@ -95,6 +95,12 @@ pub const fn count(number: u64, one: &'static str, other: &'static str) -> Text 
     Text { english: other, count: Some((number, one)), values: Vec::new() }
 }
 
+/// A text that depends on a number, but is the same for all numbers in English.
+#[must_use]
+pub const fn count_same(number: u64, text: &'static str) -> Text {
+    count(number, text, text)
+}
+
 /// Joins facts to one text; in English they are separated by commas. Returns an empty text if there
 /// are no facts.
 #[must_use]
@@ -115,6 +121,13 @@ impl Text {
     pub fn with(mut self, name: &'static str, value: impl Into<TextValue>) -> Self {
         self.values.push((name, value.into()));
         self
+    }
+
+    /// Returns the text, or `None` if it depends on a number, and the number is zero.
+    #[must_use]
+    pub fn if_any(self) -> Option<Self> {
+        let is_zero = self.count.is_some_and(|(number, _)| number == 0);
+        (!is_zero).then_some(self)
     }
 
     /// The English text, before values are filled in.

@@ -16,12 +16,17 @@ use polib::po_file;
 use super::{BUILT_IN, Catalogue};
 
 /// The functions whose arguments are texts, and the number of texts of each.
-const CALLS: [(&str, usize); 4] = [("t(", 1), ("n(", 2), ("tr(", 1), ("count(", 2)];
+const CALLS: [(&str, usize); 5] =
+    [("t(", 1), ("n(", 2), ("tr(", 1), ("count(", 2), (COUNT_SAME, 2)];
+
+/// The call whose one text stands for both.
+const COUNT_SAME: &str = "count_same(";
 
 /// English texts. For a text with a number, the key is the plural and the value is the singular.
 type Texts = BTreeMap<String, Option<String>>;
 
-/// The English texts in one file. Templates call `t` and `n`, Rust code calls `tr` and `count`.
+/// The English texts in one file. Templates call `t` and `n`; Rust code calls `tr`, `count` and
+/// `count_same`.
 fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
     let mut found = Texts::new();
     for (call, many) in calls {
@@ -34,6 +39,9 @@ fn texts_of(text: &str, calls: &[(&str, usize)]) -> Texts {
             match literals.as_slice() {
                 [text, ..] if *many == 1 => drop(found.insert(text.clone(), None)),
                 [one, other, ..] => drop(found.insert(other.clone(), Some(one.clone()))),
+                [same] if *call == COUNT_SAME => {
+                    found.insert(same.clone(), Some(same.clone()));
+                }
                 _ => {}
             }
         }
@@ -202,6 +210,7 @@ fn texts_are_extracted_from_templates_and_code() {
     };
     let want = texts(&[("One", None), ("with {a}", None), ("{n} \"b\"", Some("{n} a"))]);
     assert_eq!(texts_of(template, &CALLS[..2]), want);
-    let code = "tr(\"A \\\n  line\").with(\"b\", x), count(n as u64, \"one\",\n \"other\"), iter.count(), fn tr(x: &str)";
-    assert_eq!(texts_of(code, &CALLS[2..]), texts(&[("A line", None), ("other", Some("one"))]));
+    let code = "tr(\"A \\\n  line\").with(\"b\", x), count(n as u64, \"one\",\n \"other\"), iter.count(), fn tr(x: &str), count_same(n, \"same\")";
+    let want = texts(&[("A line", None), ("other", Some("one")), ("same", Some("same"))]);
+    assert_eq!(texts_of(code, &CALLS[2..]), want);
 }

@@ -2,7 +2,7 @@
 //! and which are estimated.
 
 use crate::base::shown;
-use crate::base::text::{Text, TextValue, count, row, tr};
+use crate::base::text::{Text, TextValue, count, count_same, row, tr};
 use crate::page::left_out::left_out;
 use wwwoffle_api::RequestKind;
 use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
@@ -17,24 +17,23 @@ pub fn describe_run(plan: &RunPlan) -> Vec<Text> {
         in_all(&all),
     ];
     lines.extend(basis(&plan.basis));
-    if plan.unread > 0 {
-        lines.push(count(
+    let unknown = [
+        count(
             plan.unread,
             "{n} unsaved page may need more files, which are not counted",
             "{n} unsaved pages may need more files, which are not counted",
-        ));
-    }
-    if plan.robots_unknown > 0 {
-        lines.push(count(
+        ),
+        count(
             plan.robots_unknown,
             "the robots.txt of {n} host is not saved; the estimate assumes that it allows \
              everything",
             "the robots.txt of {n} hosts is not saved; the estimate assumes that it allows \
              everything",
-        ));
-    }
+        ),
+    ];
+    lines.extend(unknown.into_iter().filter_map(Text::if_any));
     for (why, left) in &plan.left_out {
-        let text = count(left.count, "left out: {n} ({why})", "left out: {n} ({why})");
+        let text = count_same(left.count, "left out: {n} ({why})");
         lines.push(text.with("why", left_out(*why)));
     }
     lines.extend(cut(plan.cut));
@@ -47,33 +46,26 @@ pub fn describe_queue(plan: &QueuePlan) -> Vec<Text> {
     let mut lines = vec![expected(&plan.all), in_all(&plan.all)];
     lines.extend(basis(&plan.basis));
     lines.extend(plan.hosts.iter().map(of_host));
-    if plan.more_hosts > 0 {
-        lines.push(count(plan.more_hosts, "and {n} more host", "and {n} more hosts"));
-    }
-    if plan.failing > 0 {
-        lines.push(count(
+    let asking = count(
+        plan.asking.count,
+        "{n} waits for your consent because of its size ({size} announced)",
+        "{n} wait for your consent because of their size ({size} announced)",
+    );
+    let rest = [
+        count(plan.more_hosts, "and {n} more host", "and {n} more hosts"),
+        count_same(
             plan.failing,
             "{n} cannot be sent: the configuration forbids it, or the stored password cannot be \
              read",
-            "{n} cannot be sent: the configuration forbids it, or the stored password cannot be \
-             read",
-        ));
-    }
-    if plan.failed > 0 {
-        lines.push(count(
+        ),
+        count(
             plan.failed,
             "{n} failed and waits until you retry it",
             "{n} failed and wait until you retry them",
-        ));
-    }
-    if plan.asking.count > 0 {
-        let text = count(
-            plan.asking.count,
-            "{n} waits for your consent because of its size ({size} announced)",
-            "{n} wait for your consent because of their size ({size} announced)",
-        );
-        lines.push(text.with("size", shown::bytes(plan.asking.bytes)));
-    }
+        ),
+        asking.with("size", shown::bytes(plan.asking.bytes)),
+    ];
+    lines.extend(rest.into_iter().filter_map(Text::if_any));
     lines.extend(budget(plan));
     if !plan.may_fetch {
         lines.push(tr("the mode does not allow fetching now"));
@@ -130,34 +122,21 @@ fn of_kind(kind: RequestKind, number: u64) -> Text {
 fn expected(expected: &Expected) -> Text {
     let Expected { fresh, again, rest, new } = expected;
     let of = |text: Text, amount: &Amount| text.with("size", shown::bytes(amount.bytes)).into();
-    let new_text = count(
-        new.count,
-        "{n} not saved yet (about {size})",
-        "{n} not saved yet (about \
-                                     {size})",
-    );
-    let again_text = count(
-        again.count,
-        "{n} saved, to be checked again (at most {size})",
-        "{n} saved, to be checked again (at most {size})",
-    );
+    let new_text = count_same(new.count, "{n} not saved yet (about {size})");
+    let again_text = count_same(again.count, "{n} saved, to be checked again (at most {size})");
     let mut facts: Vec<TextValue> = vec![
         of(new_text, new),
         of(again_text, again),
-        count(fresh.count, "{n} saved and up to date", "{n} saved and up to date").into(),
+        count_same(fresh.count, "{n} saved and up to date").into(),
     ];
-    if rest.count > 0 {
-        let text =
-            count(rest.count, "{n} partly saved (rest: {size})", "{n} partly saved (rest: {size})");
-        facts.push(of(text, rest));
-    }
+    let rest_text = count_same(rest.count, "{n} partly saved (rest: {size})").if_any();
+    facts.extend(rest_text.map(|text| of(text, rest)));
     row(facts)
 }
 
 fn sum(expected: &Expected) -> Text {
-    let text = count(
+    let text = count_same(
         expected.requests(),
-        "{n} to fetch: at most {measured} of known size, plus an estimated {estimated}",
         "{n} to fetch: at most {measured} of known size, plus an estimated {estimated}",
     );
     text.with("measured", shown::bytes(expected.measured()))
@@ -169,20 +148,12 @@ fn in_all(all: &Expected) -> Text {
 }
 
 fn basis(basis: &EstimateBasis) -> Option<Text> {
-    let host = count(
-        basis.host,
-        "{n} from the sizes of similar saved files of the same host",
-        "{n} from the sizes of similar saved files of the same host",
-    );
-    let class = count(
-        basis.class,
-        "{n} from the sizes of similar saved files of other hosts",
-        "{n} from the sizes of similar saved files of other hosts",
-    );
-    let default = count(basis.default, "{n} from typical sizes", "{n} from typical sizes");
-    let of = [(basis.host, host), (basis.class, class), (basis.default, default)];
-    let of: Vec<TextValue> =
-        of.into_iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.into()).collect();
+    let of = [
+        count_same(basis.host, "{n} from the sizes of similar saved files of the same host"),
+        count_same(basis.class, "{n} from the sizes of similar saved files of other hosts"),
+        count_same(basis.default, "{n} from typical sizes"),
+    ];
+    let of: Vec<TextValue> = of.into_iter().filter_map(Text::if_any).map(TextValue::from).collect();
     (!of.is_empty()).then(|| tr("estimated sizes: {amounts}").with("amounts", row(of)))
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::base::shown;
-use crate::base::text::{Text, TextValue, count, row, tr};
+use crate::base::text::{Text, TextValue, count, count_same, row, tr};
 use wwwoffle_api::{DownloadItem, Whole};
 
 /// Describes a download: received size, speed, remaining time and number of resumptions.
@@ -19,10 +19,8 @@ pub fn describe_download(download: &DownloadItem) -> Text {
     }];
     facts.extend(download.rate.filter(|_| download.waiting.is_none()).map(rate));
     facts.extend(download.seconds_left.map(left));
-    if download.resumed > 0 {
-        let resumed = u64::from(download.resumed);
-        facts.push(count(resumed, "resumed once", "resumed {n} times").into());
-    }
+    let resumed = count(u64::from(download.resumed), "resumed once", "resumed {n} times");
+    facts.extend(resumed.if_any().map(TextValue::from));
     row(facts)
 }
 
@@ -31,12 +29,10 @@ pub fn describe_download(download: &DownloadItem) -> Text {
 #[must_use]
 pub fn describe_total(whole: &Whole) -> Text {
     let mut facts: Vec<TextValue> = vec![
-        count(whole.done, "{n} done", "{n} done").into(),
-        count(whole.failed, "{n} failed", "{n} failed").into(),
+        count_same(whole.done, "{n} done").into(),
+        count_same(whole.failed, "{n} failed").into(),
     ];
-    if whole.left > 0 {
-        facts.push(count(whole.left, "{n} to go", "{n} to go").into());
-    }
+    facts.extend(count_same(whole.left, "{n} to go").if_any().map(TextValue::from));
     facts.push(shown::bytes(whole.bytes).into());
     facts.extend(whole.rate.map(rate));
     facts.extend(whole.seconds_left.map(left));

@@ -325,10 +325,8 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
     if item.marks.pinned {
         notes.push(tr("pinned"));
     }
-    if item.versions > 0 {
-        let versions = u64::from(item.versions);
-        notes.push(count(versions, "{n} older version", "{n} older versions"));
-    }
+    let versions = u64::from(item.versions);
+    notes.extend(count(versions, "{n} older version", "{n} older versions").if_any());
     if let Some(owner) = &item.owner {
         notes.push(shell.for_whom(owner));
     }

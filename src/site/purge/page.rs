@@ -26,36 +26,30 @@ pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
 /// fact is one line; facts without a number are omitted.
 #[must_use]
 pub fn shared_in_words(shared: &PurgeShared) -> Vec<Text> {
-    let mut lines = Vec::new();
-    if shared.entries > 0 {
-        let text = count(
-            shared.entries,
-            "equal content stored once: {n} entry, {size} freed",
-            "equal content stored once: {n} entries, {size} freed",
-        );
-        lines.push(text.with("size", shown::bytes(shared.saved)));
-    }
-    if shared.removed > 0 {
-        let text = count(
-            shared.removed,
-            "removed {n} unused shared file, {size}",
-            "removed {n} unused shared files, {size}",
-        );
-        lines.push(text.with("size", shown::bytes(shared.removed_bytes)));
-    }
-    if shared.bodies > 0 {
+    let once = count(
+        shared.entries,
+        "equal content stored once: {n} entry, {size} freed",
+        "equal content stored once: {n} entries, {size} freed",
+    );
+    let removed = count(
+        shared.removed,
+        "removed {n} unused shared file, {size}",
+        "removed {n} unused shared files, {size}",
+    );
+    let bodies = count(shared.bodies, "{n} shared file", "{n} shared files").if_any();
+    let total = bodies.map(|bodies| {
         let text = count(
             shared.all_entries,
             "equal content in total: {n} entry uses {bodies} ({size}), which saves {saved}",
             "equal content in total: {n} entries use {bodies} ({size}), which saves {saved}",
         );
-        lines.push(
-            text.with("bodies", count(shared.bodies, "{n} shared file", "{n} shared files"))
-                .with("size", shown::bytes(shared.bodies_bytes))
-                .with("saved", shown::bytes(shared.all_saved)),
-        );
-    }
-    lines
+        text.with("bodies", bodies)
+            .with("size", shown::bytes(shared.bodies_bytes))
+            .with("saved", shown::bytes(shared.all_saved))
+    });
+    let once = once.with("size", shown::bytes(shared.saved)).if_any();
+    let removed = removed.with("size", shown::bytes(shared.removed_bytes)).if_any();
+    [once, removed, total].into_iter().flatten().collect()
 }
 
 /// Translates the name of a reason why a purge removes or keeps entries.

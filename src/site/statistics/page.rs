@@ -178,13 +178,12 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
     let one = |name: Option<String>, before: u64, sums: &Sums| HostStatistics {
         name,
         requests: sums.all(),
-        before: (before > 0).then(|| {
-            count(
-                before,
-                "plus at most {n} earlier request, counted under “All others”",
-                "plus at most {n} earlier requests, counted under “All others”",
-            )
-        }),
+        before: count(
+            before,
+            "plus at most {n} earlier request, counted under “All others”",
+            "plus at most {n} earlier requests, counted under “All others”",
+        )
+        .if_any(),
         kept: saved_requests(sums),
         saved: shown::bytes(sums.saved),
     };

@@ -123,30 +123,17 @@ impl QuestionView {
 
 fn of_queue(counts: QueueCounts, forms: u64) -> Vec<Text> {
     let waiting = counts.waiting + counts.active;
-    [
-        (
-            waiting,
-            count(
-                waiting,
-                "{n} request waiting or in progress",
-                "{n} requests waiting or in progress",
-            ),
-        ),
-        (
+    let lines = [
+        count(waiting, "{n} request waiting or in progress", "{n} requests waiting or in progress"),
+        count(
             counts.asking,
-            count(
-                counts.asking,
-                "{n} is too large to fetch without asking",
-                "{n} are too large to fetch without asking",
-            ),
+            "{n} is too large to fetch without asking",
+            "{n} are too large to fetch without asking",
         ),
-        (counts.failed, count(counts.failed, "{n} has failed", "{n} have failed")),
-        (forms, count(forms, "{n} of these is an unsent form", "{n} of these are unsent forms")),
-    ]
-    .into_iter()
-    .filter(|(number, _)| *number > 0)
-    .map(|(_, text)| text)
-    .collect()
+        count(counts.failed, "{n} has failed", "{n} have failed"),
+        count(forms, "{n} of these is an unsent form", "{n} of these are unsent forms"),
+    ];
+    lines.into_iter().filter_map(Text::if_any).collect()
 }
 
 #[cfg(test)]
