@@ -130,12 +130,6 @@ impl Text {
         (!is_zero).then_some(self)
     }
 
-    /// The English text, before values are filled in.
-    #[must_use]
-    pub const fn english(&self) -> &'static str {
-        self.english
-    }
-
     /// Writes the English text, or a part of it, for a terminal.
     fn write_english(&self, f: &mut fmt::Formatter<'_>, words: &str) -> fmt::Result {
         for piece in pieces(words) {
