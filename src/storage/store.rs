@@ -146,7 +146,8 @@ impl Store {
     }
 
     /// Begins a new entry with a body of `length`, if known, and returns a reader that follows the
-    /// writer.
+    /// writer. With a strong `validator`, the received part of the body can be stored as a segment
+    /// if the transfer is interrupted.
     ///
     /// # Errors
     ///
@@ -155,39 +156,18 @@ impl Store {
         &self,
         place: &Place,
         new: NewEntry,
+        validator: Option<Vec<u8>>,
         length: Option<u64>,
     ) -> Result<(Writer, Tail), Error> {
         let (store, place) = (self.clone(), place.clone());
         blocking(move || {
             store.spool.check_room(length.unwrap_or_default())?;
             store.with_files(|| {
-                let mut writer = store.spool.begin(&place, new.clone())?;
-                let tail = writer.tail()?;
-                Ok((writer, tail))
-            })
-        })
-        .await
-    }
-
-    /// Begins an entry for a response with a strong validator. If the transfer is interrupted, the
-    /// received part of the body can be stored as a segment.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Store::begin`].
-    pub async fn begin_resumable(
-        &self,
-        place: &Place,
-        new: NewEntry,
-        validator: Vec<u8>,
-        complete_length: Option<u64>,
-    ) -> Result<(Writer, Tail), Error> {
-        let (store, place) = (self.clone(), place.clone());
-        blocking(move || {
-            store.spool.check_room(complete_length.unwrap_or_default())?;
-            store.with_files(|| {
                 let (spool, new) = (&store.spool, new.clone());
-                let mut writer = spool.begin_resumable(&place, new, &validator, complete_length)?;
+                let mut writer = match &validator {
+                    Some(validator) => spool.begin_resumable(&place, new, validator, length)?,
+                    None => spool.begin(&place, new)?,
+                };
                 let tail = writer.tail()?;
                 Ok((writer, tail))
             })

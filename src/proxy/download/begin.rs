@@ -459,11 +459,10 @@ async fn open_writer<A>(
     // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
     // searched. A segment of a varying response could not be found again. So the bytes of such a
     // response are not saved as a segment.
-    if let Some(mark) = mark.filter(|_| place.variant_text().is_empty()) {
-        let validator = mark.name().to_vec();
-        return ground.store.begin_resumable(&place, new, validator, mark.length()).await;
-    }
-    ground.store.begin(&place, new, length).await
+    let mark = mark.filter(|_| place.variant_text().is_empty());
+    let length = mark.map_or(length, BodyValidator::length);
+    let validator = mark.map(|mark| mark.name().to_vec());
+    ground.store.begin(&place, new, validator, length).await
 }
 
 fn head_of(answer: &Answer, whose: Whose) -> AnswerHead {
