@@ -92,7 +92,10 @@ impl Pending {
             gone.extend(oldest.and_then(|slot| waiting.remove(&slot)));
         }
         let count = waiting.len();
-        self.changed.notify_all();
+        // The thread waits for the first entry, and then for the end of the interval.
+        if count == 1 {
+            self.changed.notify_all();
+        }
         (gone, count)
     }
 
