@@ -153,7 +153,11 @@ impl Disk for RecordingDisk<'_> {
         // The stamp is taken before the names are read, so that a name added during the read
         // changes the stamp.
         match self.disk.stamp(path) {
-            Ok(stamp) => self.record(path, stamp),
+            Ok(Some(stamp)) => self.record(path, Some(stamp)),
+            Ok(None) => {
+                self.record(path, None);
+                return Err(io::ErrorKind::NotFound.into());
+            }
             Err(_) => self.give_up(),
         }
         self.disk.read_dir(path)
