@@ -215,11 +215,16 @@ pub(crate) fn read_all(session: &Arc<Session>, place: &Place) -> Result<Vec<Part
 
 /// Reads the segments of a place. Makes segments from its interrupted downloads first.
 pub(crate) fn read(session: &Arc<Session>, place: &Place) -> Result<Option<Partial>> {
-    let left = files::interrupted_downloads(&session.tree, place)?;
-    if !left.is_empty() {
-        salvage::make_segments(session, place, &left)?;
+    let tree = &session.tree;
+    let mut names = files::names(&*tree.root.disk, &files::directory(&tree.root.path, place))?;
+    if names.is_empty() {
+        return Ok(None);
     }
-    files::read(&session.tree, place)
+    names.retain(|name| salvage::is_left(name));
+    if !names.is_empty() {
+        salvage::make_segments(session, place, &names)?;
+    }
+    files::read(tree, place)
 }
 
 /// Joins segments into an entry with a new head. `None` if some bytes are missing or damaged, or if

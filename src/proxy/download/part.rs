@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hyper::header::{CONTENT_LENGTH, CONTENT_RANGE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, StatusCode, Version};
 use tracing::warn;
-use wwwoffle_spool::{Partial, Place};
+use wwwoffle_spool::{Error, Partial, Place};
 
 use super::AnswerHead;
 use super::resume::BodyValidator;
@@ -31,25 +31,22 @@ pub(super) struct SavedSegment {
 impl SavedSegment {
     /// Finds the segment whose missing bytes can be requested: this person's own, or, unless the
     /// request is `personal`, the shared one.
-    pub(super) async fn find(store: &Store, places: &Places, personal: bool) -> Option<Self> {
-        match Self::at(store, &places.own).await {
-            None if !personal => Self::at(store, &places.public).await,
-            found => found,
-        }
-    }
-
-    async fn at(store: &Store, place: &Place) -> Option<Self> {
-        match store.partial(place).await {
-            Ok(found) => Self::of(place, found?),
-            Err(error) => {
-                warn!(
-                    url = place.url(),
-                    error = error_chain(&error),
-                    "the segments of a page cannot be read"
-                );
-                None
+    pub(super) async fn find(store: &Store, places: &Arc<Places>, personal: bool) -> Option<Self> {
+        let both = Arc::clone(places);
+        let found = store.run(move |spool| {
+            let at = |place: &Place| -> Result<_, Error> {
+                Ok(spool.partial(place)?.and_then(|found| Self::of(place, Arc::new(found))))
+            };
+            match at(&both.own)? {
+                None if !personal => at(&both.public),
+                own => Ok(own),
             }
-        }
+        });
+        found.await.unwrap_or_else(|error| {
+            let url = places.public.url();
+            warn!(url, error = error_chain(&error), "the segments of a page cannot be read");
+            None
+        })
     }
 
     fn of(place: &Place, partial: Arc<Partial>) -> Option<Self> {

@@ -75,13 +75,6 @@ pub(crate) fn read(tree: &Tree, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, found.segments))
 }
 
-/// The names of interrupted downloads of a place.
-pub(super) fn interrupted_downloads(tree: &Tree, place: &Place) -> Result<Vec<OsString>> {
-    let mut names = names(&*tree.root.disk, &directory(&tree.root.path, place))?;
-    names.retain(|name| salvage::is_left(name));
-    Ok(names)
-}
-
 /// Reads the segments of a place without changing anything.
 pub(crate) fn read_only(disk: &dyn Disk, root: &Path, place: &Place) -> Result<Option<Partial>> {
     Ok(Partial::new(place, read_set(disk, root, place)?.segments))
