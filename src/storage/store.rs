@@ -318,6 +318,10 @@ impl Store {
         place: &Place,
         is_meant: impl Fn(&StoredCopy) -> bool,
     ) -> Result<(), Error> {
+        let known = self.hot.get(place.key(), self.since.elapsed());
+        if known.is_some_and(|known| known.all().is_empty()) {
+            return Ok(());
+        }
         for kept in self.entries(place).await?.into_iter().filter(is_meant) {
             let spool = self.spool.clone();
             blocking(move || spool.remove_variant(kept.entry.place())).await?;
