@@ -161,6 +161,28 @@ fn a_tail_reads_along_and_no_further_than_the_body() {
 }
 
 #[test]
+fn a_tail_sees_what_is_collected_when_the_entry_is_finished() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = open(root.path(), Durability::Batch);
+    for early in ["", "early "] {
+        let mut writer = spool.begin(&place(URL), entry(&head(200))).unwrap();
+        let tail = writer.tail().unwrap();
+        if !early.is_empty() {
+            writer.write(early.as_bytes()).unwrap();
+        }
+        writer.collect_rest();
+        writer.write(b"late").unwrap();
+        assert_eq!(tail.available(), early.len() as u64);
+        writer.finish(None).unwrap();
+        let (want, mut buffer) = (format!("{early}late"), [0; 100]);
+        let read = tail.read_at(0, &mut buffer).unwrap();
+        assert_eq!(buffer.get(..read).unwrap(), want.as_bytes());
+        let found = spool.entry(&place(URL)).unwrap().found().unwrap();
+        assert_eq!(body(&found).unwrap(), want.as_bytes());
+    }
+}
+
+#[test]
 fn all_entries_are_listed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch);

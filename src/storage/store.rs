@@ -195,20 +195,21 @@ impl Store {
         .await
     }
 
-    /// Appends `stretch` to the body of an unfinished entry or segment. Returns the writer and
-    /// `stretch`.
+    /// Appends `stretch` to the body of an unfinished entry or segment, with the `append` of its
+    /// writer. Returns the writer and `stretch`.
     ///
     /// # Errors
     ///
     /// If the disk fails or is full. The entry is then discarded.
-    pub async fn write<W: WriteBody>(
+    pub async fn write<W: Send + 'static>(
         &self,
         mut writer: W,
+        append: fn(&mut W, &[u8]) -> Result<(), Error>,
         stretch: Vec<Bytes>,
     ) -> Result<(W, Vec<Bytes>), (Error, Vec<Bytes>)> {
         let write = move || {
             for chunk in &stretch {
-                if let Err(error) = writer.write(chunk) {
+                if let Err(error) = append(&mut writer, chunk) {
                     return Err((error, stretch));
                 }
             }
@@ -220,13 +221,23 @@ impl Store {
         })
     }
 
-    /// Completes an entry. From now on, lookups find it.
+    /// Appends `last`, the end of the body, and completes the entry. From now on, lookups find it.
     ///
     /// # Errors
     ///
     /// If the disk fails or is full.
-    pub async fn finish(&self, writer: Writer, trailers: Option<Vec<u8>>) -> Result<(), Error> {
-        blocking(move || writer.finish(trailers.as_deref()).map(drop)).await
+    pub async fn finish(
+        &self,
+        mut writer: Writer,
+        last: Vec<Bytes>,
+        trailers: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        blocking(move || {
+            writer.collect_rest();
+            last.iter().try_for_each(|chunk| writer.write(chunk))?;
+            writer.finish(trailers.as_deref()).map(drop)
+        })
+        .await
     }
 
     /// Stores the beginning of an interrupted response for [`Store::partial`]. Returns false if it
@@ -340,28 +351,6 @@ impl Store {
     ) -> Result<T, Error> {
         let spool = self.spool.clone();
         blocking(move || call(&spool)).await
-    }
-}
-
-/// The destination of a body.
-pub trait WriteBody: Send + 'static {
-    /// Appends `bytes` to the body.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails or is full.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error>;
-}
-
-impl WriteBody for Writer {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        Self::write(self, bytes)
-    }
-}
-
-impl WriteBody for SegmentWriter {
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        Self::write(self, bytes)
     }
 }
 

@@ -99,7 +99,7 @@ struct OutputFile {
     flushed: u64,
     /// The number of bytes of the body that are written.
     visible: Arc<AtomicU64>,
-    /// Whether a [`Tail`] reads at the same time, so that all bytes are written at once.
+    /// Whether a [`Tail`] needs each byte at once.
     read_along: bool,
 }
 
@@ -258,20 +258,29 @@ impl Writer {
     }
 
     /// A reader for the body while it is written. From now on, each [`Writer::write`] writes to the
-    /// file at once.
+    /// file at once, until [`Writer::collect_rest`].
     ///
     /// # Errors
     ///
     /// Those of [`Writer::write`].
     pub fn tail(&mut self) -> Result<Tail> {
         self.output.read_along = true;
-        self.flush()?;
+        // A reader has no use for the head alone.
+        if self.body.len > 0 {
+            self.flush()?;
+        }
         Ok(Tail {
             file: Arc::clone(&self.output.file),
             path: self.output.path.as_path().into(),
             body_offset: self.start.body_offset(),
             visible: Arc::clone(&self.output.visible),
         })
+    }
+
+    /// Collects the rest of the body before it is written, although a [`Tail`] reads along. The
+    /// tail sees the collected bytes at the end: a small entry is then written with one call.
+    pub fn collect_rest(&mut self) {
+        self.output.read_along = false;
     }
 
     /// The SHA-256 of the body so far.

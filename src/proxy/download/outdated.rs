@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use hyper::HeaderMap;
 use jiff::Timestamp;
 use tracing::{debug, warn};
@@ -41,9 +42,9 @@ impl Downloads {
     }
 }
 
-/// Stores a response that was received at `received`. If the response became invalid during its
-/// download, it is marked as invalid. A newer stored copy is not replaced by an invalid response or
-/// by the response of a replaced download.
+/// Stores a response that was received at `received`, with the `last` bytes of its body. If the
+/// response became invalid during its download, it is marked as invalid. A newer stored copy is not
+/// replaced by an invalid response or by the response of a replaced download.
 ///
 /// # Errors
 ///
@@ -52,7 +53,7 @@ pub(super) async fn store_response(
     store: &Store,
     download: &Download,
     (places, received): (&Places, Timestamp),
-    writer: Writer,
+    (writer, last): (Writer, Vec<Bytes>),
     trailers: Option<Vec<u8>>,
 ) -> Result<(), Error> {
     let (outdated, place) = (&download.outdated, writer.place());
@@ -63,7 +64,7 @@ pub(super) async fn store_response(
     {
         return Ok(());
     }
-    store.finish(writer, trailers).await?;
+    store.finish(writer, last, trailers).await?;
     // Checked only after the copy is stored. An unsafe request sets `outdated` before it marks the
     // stored copies. So this copy is marked in any case, either by that request or here.
     let Some(since) = outdated.get() else { return Ok(()) };

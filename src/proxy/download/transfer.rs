@@ -64,7 +64,8 @@ pub(super) struct BodyTransfer<'a, A> {
 struct BodyStorage {
     /// The file; `None` if the disk has failed or the body is too large.
     writer: Option<Writer>,
-    /// The last bytes of the body. The readers get them after the page is stored.
+    /// The last bytes of the body, which are not written yet. The readers get them after the page
+    /// is stored.
     last: Vec<Bytes>,
     disk_error: Option<wwwoffle_spool::Error>,
     /// Whether the body exceeds the storage limit. The transfer then continues for its readers
@@ -214,7 +215,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                 if !is_whole && let Some(failure) = self.exceeded_limit() {
                     return Err(failure);
                 }
-                if let Some(rest) = unread::unread_delay(self.download, self.total, new) {
+                if !is_whole && let Some(rest) = unread::unread_delay(self.download, self.total, new) {
                     self.unless_ended(sleep(rest)).await?;
                 }
             }
@@ -237,7 +238,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
 
     /// Delivers bytes to the disk, or only to the readers if the disk has failed. The last bytes
     /// are held back until the page is stored, so that a client that has received everything finds
-    /// the stored copy.
+    /// the stored copy. [`Self::finish`] writes them.
     async fn deliver(&mut self, stretch: Vec<Bytes>, is_last: bool) -> Result<(), Failure> {
         let feed = self.feed();
         let size = size_of(&stretch);
@@ -251,14 +252,14 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         }
         let left = match self.storing.writer.take() {
             None => stretch,
-            Some(writer) => match self.ground.store.write(writer, stretch).await {
+            Some(writer) if is_last => {
+                (self.storing.writer, self.storing.last) = (Some(writer), stretch);
+                Vec::new()
+            }
+            Some(writer) => match self.ground.store.write(writer, Writer::write, stretch).await {
                 Ok((writer, stretch)) => {
                     self.storing.writer = Some(writer);
-                    if is_last {
-                        self.storing.last = stretch;
-                    } else {
-                        feed.written(stretch);
-                    }
+                    feed.written(stretch);
                     Vec::new()
                 }
                 Err((error, stretch)) => {
@@ -386,8 +387,8 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         let finished = match self.storing.writer.take() {
             Some(writer) => {
                 let about = (&*self.job.places, self.received);
-                outdated::store_response(self.ground.store, self.download, about, writer, lines)
-                    .await
+                let body = (writer, self.storing.last.clone());
+                outdated::store_response(self.ground.store, self.download, about, body, lines).await
             }
             None => Ok(()),
         };

@@ -223,7 +223,8 @@ impl Receiving {
             };
             let GatheredRange { stretch, end } = self.with_end(gathered, &mut body).await;
             if !stretch.is_empty() {
-                match context.storage.store.write(self.writer, stretch).await {
+                let (store, append) = (&context.storage.store, SegmentWriter::write);
+                match store.write(self.writer, append, stretch).await {
                     Ok((writer, stretch)) => {
                         self.writer = writer;
                         if let Some(end) = end {
