@@ -21,8 +21,10 @@ const MAX_USES: usize = 20_000;
 /// The maximum number of errors that are stored until a caller fetches them.
 const MAX_FAULTS: usize = 16;
 
-/// The time for which changes are collected for one commit.
-const GATHER: Duration = Duration::from_millis(200);
+/// The time for which changes are collected for one commit, unless a caller waits for them. Longer
+/// than a batch of the spool, which reports an entry once more when it renames the file: most
+/// entries are then examined once.
+const GATHER: Duration = Duration::from_secs(1);
 
 /// The time for which uses are collected, unless a caller of [`WorkQueue::write_uses`] waits for
 /// them.
