@@ -17,8 +17,8 @@ use jiff::Timestamp;
 use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
-    Body, ChangeListener, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter,
-    Spool, Tail, Update, Writer,
+    ChangeListener, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter, Spool,
+    Tail, Update, Writer,
 };
 
 use self::hot::HotSet;
@@ -269,28 +269,13 @@ impl Store {
         blocking(move || {
             let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
             let mut writer = spool.begin(&to, NewEntry::copy_of(&entry))?;
-            match entry.body() {
-                Body::Whole(whole) => writer.write(whole.as_ref())?,
-                Body::File(file) => {
-                    let (mut verifier, mut buffer, mut at) =
-                        (file.verifier(), vec![0; COPIED_AT_ONCE], 0);
-                    loop {
-                        let read = match file.read_at(at, &mut buffer) {
-                            Ok(read) => read,
-                            Err(error) if error.is_damaged() => return Ok(()),
-                            Err(error) => return Err(error),
-                        };
-                        let piece = buffer.get(..read).unwrap_or_default();
-                        if piece.is_empty() {
-                            break;
-                        }
-                        verifier.update(piece);
-                        writer.write(piece)?;
-                        at += u64::try_from(piece.len()).unwrap_or(u64::MAX);
-                    }
-                    if !verifier.finish() {
-                        return Ok(());
-                    }
+            let (mut body, mut piece) = (entry.verified(), vec![0; COPIED_AT_ONCE]);
+            loop {
+                match body.read_at(writer.written(), &mut piece) {
+                    Ok(0) => break,
+                    Ok(read) => writer.write(piece.get(..read).unwrap_or_default())?,
+                    Err(error) if error.is_damaged() => return Ok(()),
+                    Err(error) => return Err(error),
                 }
             }
             writer.finish(entry.trailers()).map(drop)
