@@ -41,7 +41,7 @@ fn changes_by_other_programs_are_seen() {
     let (spool, at) = (open(root, Durability::None), place(URL));
 
     let (entries, nothing) = seen(&spool, &at);
-    assert!(entries.found.is_empty() && spool.is_current(&nothing));
+    assert!(entries.found.is_empty() && nothing.is_nothing() && spool.is_current(&nothing));
     store(&spool, URL, b"one").unwrap();
     assert!(!spool.is_current(&nothing));
 
@@ -140,6 +140,23 @@ fn changes_by_the_program_are_reported() {
             expect("remove");
         }
     }
+}
+
+#[test]
+fn a_new_segment_is_seen_and_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, at) = (open(directory.path(), Durability::Batch), place(URL));
+    let (_, nothing) = seen(&spool, &at);
+    let changed_keys = Arc::new(ChangedKeys::default());
+    assert!(spool.watch(Arc::clone(&changed_keys) as Arc<dyn ChangeListener>));
+    let mut writer = spool.begin_resumable(&at, entry(&head(200)), b"\"v\"", None).unwrap();
+    writer.write(b"part").unwrap();
+    assert!(nothing.is_nothing() && spool.is_current(&nothing));
+    assert!(writer.finish_short().unwrap());
+    assert_eq!(*changed_keys.0.lock().unwrap(), [at.key()]);
+    assert!(!spool.is_current(&nothing));
+    let (entries, part) = seen(&spool, &at);
+    assert!(entries.found.is_empty() && !part.is_nothing());
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::entry::place::Place;
 use crate::error::Result;
 use crate::fs::parallel::lock;
 use crate::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile, Stamp};
-use crate::tree::Tree;
 use crate::tree::variants::{KeyLookup, VariantChoice};
+use crate::tree::{Tree, segments};
 
 /// A file that was changed more recently than this may change again without a new time stamp: the
 /// clock of a file system ticks only about a hundred times a second.
@@ -27,7 +27,8 @@ const SETTLED_AFTER: SignedDuration = SignedDuration::from_millis(50);
 /// The largest number of listeners of one spool. Each change waits for all of them.
 const MAX_LISTENERS: usize = 4;
 
-/// The names that a lookup read, with their stamps.
+/// The names that a lookup read, with their stamps. A lookup without a result also reads the name
+/// of the segments.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LookupTrace(Box<[(PathBuf, Option<Stamp>)]>);
 
@@ -39,6 +40,12 @@ impl LookupTrace {
         self.0.iter().map(|(path, _)| one + path.as_os_str().len()).sum()
     }
 
+    /// Whether the place had neither an entry nor a segment: no name existed.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.0.iter().all(|(_, stamp)| stamp.is_none())
+    }
+
     /// Whether all stamps are unchanged. A stamp that cannot be read counts as changed.
     pub(crate) fn is_current(&self, disk: &dyn Disk) -> bool {
         self.0.iter().all(|(path, was)| disk.stamp(path).is_ok_and(|is| is == *was))
@@ -47,9 +54,9 @@ impl LookupTrace {
 
 /// The receiver of changes; see [`crate::Spool::watch`].
 pub trait ChangeListener: std::fmt::Debug + Send + Sync {
-    /// The entries of this place's key have changed. Called by the thread that changed them, before
-    /// the call that makes the change returns. An implementation must neither wait nor call the
-    /// spool.
+    /// The entries of this place's key have changed, or a segment was added. Called by the thread
+    /// that made the change, before its call returns. An implementation must neither wait nor call
+    /// the spool.
     fn changed(&self, place: &Place);
 }
 
@@ -94,6 +101,10 @@ impl Tree {
         let look = KeyLookup::at(&recorder, &self.root.path, place, VariantChoice::All, &pending)?;
         if !look.bad.is_empty() || look.moved {
             return Ok((self.entries(place)?, None));
+        }
+        if look.found.is_empty() {
+            // Only the stamp is needed, for `LookupTrace::is_nothing`.
+            let _names = recorder.read_dir(&segments::files::directory(&self.root.path, place));
         }
         Ok((look.into_entries(), recorder.into_trace(self.root.disk.now())))
     }

@@ -32,6 +32,9 @@ impl SavedSegment {
     /// Finds the segment whose missing bytes can be requested: this person's own, or, unless the
     /// request is `personal`, the shared one.
     pub(super) async fn find(store: &Store, places: &Arc<Places>, personal: bool) -> Option<Self> {
+        if store.has_nothing([&places.own, &places.public]) {
+            return None;
+        }
         let both = Arc::clone(places);
         let found = store.run(move |spool| {
             let at = |place: &Place| -> Result<_, Error> {

@@ -25,6 +25,13 @@ impl Store {
         blocking(move || store.with_files(|| Ok([store.find(&one)?, store.find(&other)?]))).await
     }
 
+    /// Whether a recent lookup has shown that neither place has an entry or a segment.
+    #[must_use]
+    pub fn has_nothing(&self, places: [&Place; 2]) -> bool {
+        let known = places.map(|place| self.hot.get(place.key(), self.since.elapsed()));
+        known.iter().all(|known| known.as_ref().is_some_and(|known| known.is_nothing()))
+    }
+
     /// Calls `call`. If there are too many open files, closes some and calls it once more. Blocks.
     pub(super) fn with_files<T>(&self, call: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
         match call() {

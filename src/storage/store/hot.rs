@@ -60,6 +60,11 @@ impl CachedLookup {
         &self.all
     }
 
+    /// Whether neither an entry nor a segment was stored.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.seen().is_some_and(LookupTrace::is_nothing)
+    }
+
     /// The examined file names, or `None` if a change is known.
     pub(super) fn seen(&self) -> Option<&LookupTrace> {
         self.seen.as_ref().filter(|_| !self.gone.load(Ordering::Acquire))

@@ -97,6 +97,7 @@ pub(crate) fn admit(
         return Err(SpoolFault::WriterBroken.into());
     };
     let to = path_of(&tree.root.path, &new);
+    let _told = tree.changing(&finished.place);
     {
         let _parts = tree.segments.lock_names();
         let found = read_set(&*tree.root.disk, &tree.root.path, &finished.place)?;
