@@ -20,7 +20,7 @@ use wwwoffle_spool::UserPages;
 use crate::base::context::BaseContext;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::{Hook, Hooks};
-use crate::base::live::{Applied, Live};
+use crate::base::live::{AppliedOptions, Live};
 use crate::base::mode::{Mode, ModeSetting, ModeSwitch};
 use crate::base::statistics::Statistics;
 use crate::base::tasks::Tasks;
@@ -206,7 +206,7 @@ impl Daemon {
     }
 
     /// Carries out the effects of a new configuration.
-    fn config_was_applied(&self, applied: &Applied) {
+    fn config_was_applied(&self, applied: &AppliedOptions) {
         let is_new = |section: &str, key: &str| {
             applied.options.iter().any(|change| (change.section, change.key) == (section, key))
         };

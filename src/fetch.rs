@@ -54,13 +54,13 @@ use crate::fetch::context::FetchContext;
 use crate::proxy::context::QueueWorker;
 use crate::proxy::download::Meter;
 use crate::storage::store::timestamp;
-use budget::{Budget, Spent};
+use budget::{Budget, ExhaustedBudget};
 use gauge::Tally;
 use last::LastFetches;
-use recurse::ask_robots::Known;
+use recurse::ask_robots::RobotsCache;
 use recurse::runs::Runs;
 use schedule::{FetchSchedule, Rests};
-use wwwoffle_api::{Event, Whole};
+use wwwoffle_api::{Event, TotalProgress};
 
 /// The number of events that a slow listener may lag behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
@@ -75,7 +75,7 @@ pub struct Fetcher {
     news: Notify,
     events: broadcast::Sender<Event>,
     runs: Runs,
-    robots: Known,
+    robots: RobotsCache,
     browsers: browser::BrowserTurns,
     plans: plan::PlanTurns,
     complete: recurse::complete::CheckTurns,
@@ -99,7 +99,7 @@ impl Fetcher {
             news: Notify::new(),
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
             runs: Runs::default(),
-            robots: Known::default(),
+            robots: RobotsCache::default(),
             browsers: browser::BrowserTurns::default(),
             plans: plan::PlanTurns::default(),
             complete: recurse::complete::CheckTurns::default(),
@@ -137,7 +137,7 @@ impl Fetcher {
     /// The progress of the queue since the fetch began, with `left` requests left. The time left is
     /// estimated only if the mode allows fetching now (`moves`).
     #[must_use]
-    pub fn queue_progress(&self, left: u64, moves: bool) -> Whole {
+    pub fn queue_progress(&self, left: u64, moves: bool) -> TotalProgress {
         let (bytes, spent) = {
             let mut budget = lock(&self.budget);
             (budget.of_fetch(), budget.spent())
@@ -159,7 +159,7 @@ impl Fetcher {
     }
 
     /// The budget that is spent, if any.
-    fn spent_budget(&self) -> Option<Spent> {
+    fn spent_budget(&self) -> Option<ExhaustedBudget> {
         lock(&self.budget).spent()
     }
 
@@ -199,7 +199,7 @@ impl Fetcher {
     }
 
     /// The known `robots.txt` rules.
-    fn robots(&self) -> &Known {
+    fn robots(&self) -> &RobotsCache {
         &self.robots
     }
 

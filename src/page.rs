@@ -1,4 +1,4 @@
-//! Generated pages: pure functions from plain values to a [`Page`].
+//! Generated pages: pure functions from plain values to a [`RenderedPage`].
 //!
 //! Nothing here depends on the daemon, the disk or the network. A page is a template filled from
 //! named values or a type of `api`. The template engine escapes the values, and an undefined value
@@ -47,7 +47,7 @@ pub const HTML: &str = "text/html; charset=utf-8";
 
 /// A page, from which the caller makes a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct RenderedPage {
     /// The HTTP status.
     pub status: u16,
     /// The `Content-Type`.
@@ -121,8 +121,8 @@ impl Shell {
 
 /// Returns `/style.css`, the style sheet that is also written into every page.
 #[must_use]
-pub fn style(templates: &Templates) -> Page {
-    Page { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }
+pub fn style(templates: &Templates) -> RenderedPage {
+    RenderedPage { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }
 }
 
 #[cfg(test)]
@@ -131,7 +131,7 @@ mod tests {
     use crate::page::message::{self, Message};
     use crate::page::testing::{assert_harmless, hostile, shell};
 
-    fn at(path: &str) -> Page {
+    fn at(path: &str) -> RenderedPage {
         let shell = Shell { path: path.to_owned(), ..shell() };
         message::page(&shell, &Message::NotFound { path: "/x" })
     }

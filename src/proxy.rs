@@ -26,6 +26,7 @@ pub mod choose;
 pub mod client_connection;
 pub mod conditional;
 pub mod context;
+mod counted_stream;
 pub mod decide;
 pub mod download;
 mod finish;
@@ -43,7 +44,6 @@ pub(crate) mod like;
 pub mod link_probe;
 mod max_forwards;
 mod memento;
-mod metered;
 mod modify;
 mod near;
 mod offline;
@@ -249,7 +249,7 @@ fn bad_target(
 ) -> Response<Body> {
     let detail = error_chain(error);
     let message = Message::BadRequest { detail: &detail };
-    let mut response = reply::unless_part(context, reader, audience, &message);
+    let mut response = reply::page_or_empty(context, reader, audience, &message);
     match error {
         BadTarget::Protocol(_) => *response.status_mut() = StatusCode::NOT_IMPLEMENTED,
         // RFC 9110 §15.5.20: the client may try again on another connection.

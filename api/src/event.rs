@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::hold::Hold;
-use super::progress::Whole;
+use super::progress::TotalProgress;
 use super::runs::RunItem;
 
 /// One line of the response to `POST /api/get`, `/api/fetch` or `/api/runs`.
@@ -35,7 +35,7 @@ pub enum Event {
         seconds_left: Option<u64>,
     },
     /// The progress of all requests together.
-    Whole(Whole),
+    Whole(TotalProgress),
     /// The response is stored.
     Done {
         /// The URL.

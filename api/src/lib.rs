@@ -47,7 +47,7 @@ pub use listing::{ListKind, UnknownWhat};
 pub use mode::{Mode, ModeSetting, NotAMode};
 pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
 pub use parts::{PageParts, PartCounts, PartItem, PartState};
-pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, Whole};
+pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, TotalProgress};
 pub use purge::{
     PinRequest, Pins, PurgeCompressed, PurgeEvent, PurgeReport, PurgeRequest, PurgeShared,
     PurgeStatus, PurgeSum,
@@ -55,10 +55,10 @@ pub use purge::{
 pub use queue::{Prioritized, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
-    ApiError, DaemonProcess, Deleted, DeletedUrls, DownloadItem, DownloadWaiting, EntriesToDelete,
-    EntryItem, FetchAttempts, FetchRequest, Flushed, GetRequest, ItemState, LinkStatus, ModeChange,
-    ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem, Retried, Started,
-    Status, Stopping,
+    ApiError, DaemonProcess, DeleteResponse, DeletedUrls, DownloadItem, DownloadWaiting,
+    EntriesToDelete, EntryItem, FetchAttempts, FetchRequest, FetchResponse, FlushResponse,
+    GetRequest, ItemState, LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
+    QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
 };
 pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};
 pub use wwwoffle_spool::{Priority, RequestKind};

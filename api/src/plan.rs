@@ -28,7 +28,7 @@ impl Amount {
 /// The expected transfers for some requests. A measured amount is known from stored responses; an
 /// estimated one is not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Expected {
+pub struct ExpectedTransfers {
     /// Responses that are stored and fresh. Measured; nothing is transferred.
     pub fresh: Amount,
     /// Responses that are stored and will be revalidated. Measured: the bytes transferred if all
@@ -40,7 +40,7 @@ pub struct Expected {
     pub new: Amount,
 }
 
-impl Expected {
+impl ExpectedTransfers {
     /// The maximum number of requests that are sent.
     #[must_use]
     pub fn requests(&self) -> u64 {
@@ -118,9 +118,9 @@ pub struct RunPlan {
     /// Whether the start page is stored. If it is not, only the start page itself is known.
     pub start_kept: bool,
     /// The expected transfers of pages.
-    pub pages: Expected,
+    pub pages: ExpectedTransfers,
     /// The expected transfers of sub-resources.
-    pub parts: Expected,
+    pub parts: ExpectedTransfers,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,
     /// The number of pages and sub-resources that are not stored and may refer to unknown URLs.
@@ -142,7 +142,7 @@ pub struct QueuePlan {
     /// Whether the mode allows fetching now.
     pub may_fetch: bool,
     /// The expected transfers of all waiting requests.
-    pub all: Expected,
+    pub all: ExpectedTransfers,
     /// The basis for the estimated lengths.
     pub basis: EstimateBasis,
     /// The hosts with the largest transfers, at most a hundred.
@@ -170,7 +170,7 @@ pub struct HostPlan {
     /// The number of requests of each kind.
     pub kinds: BTreeMap<RequestKind, u64>,
     /// The expected transfers.
-    pub expected: Expected,
+    pub expected: ExpectedTransfers,
     /// When the first request to the host may be sent; `None` if it may be sent now, or as soon as
     /// the mode allows.
     pub from: Option<Timestamp>,

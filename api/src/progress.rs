@@ -10,7 +10,7 @@ use crate::Mode;
 /// The progress of several requests together: the queue since its fetch began, the requests of one
 /// call, or a recursive fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Whole {
+pub struct TotalProgress {
     /// The number of requests with a response.
     pub done: u64,
     /// The number of requests that have failed permanently.
@@ -29,7 +29,7 @@ pub struct Whole {
     pub seconds_left: Option<u64>,
 }
 
-impl Whole {
+impl TotalProgress {
     /// The progress of a recursive fetch, without rate.
     #[must_use]
     pub fn of_run(run: &RunItem) -> Self {
@@ -65,7 +65,7 @@ pub struct ProgressStep {
     /// The counts of the queue.
     pub queue: QueueCounts,
     /// The progress of the queue since the fetch of the queue began.
-    pub whole: Whole,
+    pub whole: TotalProgress,
     /// The first hundred downloads in progress.
     pub downloads: Vec<DownloadItem>,
     /// The number of further downloads.
@@ -97,5 +97,5 @@ pub struct RunStep {
     /// The start page.
     pub start: String,
     /// The progress of the fetch.
-    pub whole: Whole,
+    pub whole: TotalProgress,
 }

@@ -267,14 +267,14 @@ impl From<QueueTarget> for QueueTargetFields {
 
 /// The response to `POST /api/queue/retry`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Retried {
+pub struct RetryResponse {
     /// The number of requests that wait again.
     pub retried: u64,
 }
 
 /// The response to `POST /api/queue/delete`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Deleted {
+pub struct DeleteResponse {
     /// The number of requests removed from the queue.
     pub deleted: u64,
 }
@@ -295,7 +295,7 @@ pub struct GetRequest {
 #[serde(deny_unknown_fields)]
 pub struct FetchRequest {
     /// Whether the response consists of events until the queue is fetched. Otherwise it is
-    /// [`Started`], sent at once.
+    /// [`FetchResponse`], sent at once.
     #[serde(default)]
     pub wait: bool,
     /// The budget of this fetch in bytes; the configured budget if absent.
@@ -305,7 +305,7 @@ pub struct FetchRequest {
 
 /// The response to a `POST /api/fetch` that does not wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Started {
+pub struct FetchResponse {
     /// The number of requests that are being fetched or will be.
     pub started: u64,
 }
@@ -358,14 +358,14 @@ pub struct DeletedUrls {
 /// The response to `POST /api/flush`. Every entry stored before the call can now be read from the
 /// files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Flushed {
+pub struct FlushResponse {
     /// Always true.
     pub flushed: bool,
 }
 
 /// The response to `POST /api/stop`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stopping {
+pub struct StopResponse {
     /// Always true.
     pub stopping: bool,
 }

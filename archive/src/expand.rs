@@ -103,7 +103,7 @@ fn with_dictionary(
 }
 
 fn expanding(inner: impl Read + 'static, went_in: Rc<Cell<u64>>) -> Stream {
-    let expanding = Expanding { inner, went_in, since: 0, came_out: 0 };
+    let expanding = ExpansionGuard { inner, went_in, since: 0, came_out: 0 };
     Box::new(BufReader::with_capacity(BUFFER, expanding))
 }
 
@@ -130,7 +130,7 @@ impl<R: Read> Read for CountedReader<R> {
 }
 
 /// A reader that fails if the stream expands too much.
-struct Expanding<R> {
+struct ExpansionGuard<R> {
     inner: R,
     went_in: Rc<Cell<u64>>,
     /// The number of input bytes at the beginning of the stretch.
@@ -139,7 +139,7 @@ struct Expanding<R> {
     came_out: u64,
 }
 
-impl<R: Read> Read for Expanding<R> {
+impl<R: Read> Read for ExpansionGuard<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.came_out >= STRETCH {
             let in_stretch = self.went_in.get().saturating_sub(self.since);

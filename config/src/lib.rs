@@ -103,8 +103,8 @@ pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{
     aliases::{Aliases, UrlAlias},
     amounts::{
-        Age, AgeLimit, ParseSizeError, Percent, Permissions, RevalidationAge, RoomLimit, Size,
-        SizeLimit, VersionCount,
+        Age, AgeLimit, ParseSizeError, Percent, Permissions, RevalidationAge, Size, SizeLimit,
+        SpaceLimit, VersionCount,
     },
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,

@@ -6,7 +6,7 @@
 //! the URLs in the page.
 //!
 //! ```text
-//! bytes ─ mend: characters ─ lol_html ─ judge: decides each tag ─ bytes
+//! bytes ─ mend: characters ─ lol_html ─ policy: decides each tag ─ bytes
 //! ```
 //!
 //! # Limits of the parser
@@ -26,10 +26,10 @@ pub mod csp;
 pub mod gateway;
 mod gif;
 mod inward;
-mod judge;
 mod mend;
 mod page;
 mod style;
+mod tag_policy;
 #[cfg(test)]
 mod tests;
 

@@ -114,14 +114,14 @@ impl Checker<'_> {
         for host in self.reader.walk().hosts()? {
             for directory in host?.keys()? {
                 for walked in directory.entries()? {
-                    self.at_file(&walked.summary, &mut seen)?;
+                    self.check_file(&walked.summary, &mut seen)?;
                 }
             }
         }
-        self.at_rest(&seen)
+        self.check_missing(&seen)
     }
 
-    fn at_file(&mut self, summary: &Summary, seen: &mut IdSet) -> Result<()> {
+    fn check_file(&mut self, summary: &Summary, seen: &mut IdSet) -> Result<()> {
         let mut find = self.connection.prepare_cached(
             "SELECT id, stored, digest FROM entries WHERE key = ?1 AND variant = ?2",
         )?;
@@ -146,7 +146,7 @@ impl Checker<'_> {
     }
 
     /// Examines the indexed entries for which no file was seen.
-    fn at_rest(&mut self, seen: &IdSet) -> Result<()> {
+    fn check_missing(&mut self, seen: &IdSet) -> Result<()> {
         let mut missing = Vec::new();
         let mut find =
             self.connection.prepare(&format!("SELECT {COLUMNS} FROM {FROM} ORDER BY e.id"))?;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::filter::{Filter, Viewer};
-use crate::list::{Cursor, MAX_PAGE, Page};
+use crate::list::{Cursor, ListPage, MAX_PAGE};
 
 /// The maximum number of hosts that are examined for one page of sites. A site may have many hosts.
 const MAX_LOOKED_AT: usize = 100_000;
@@ -100,7 +100,7 @@ pub(crate) fn hosts(
     sort: HostSort,
     after: Option<&Cursor>,
     limit: usize,
-) -> Result<Page<HostItem>> {
+) -> Result<ListPage<HostItem>> {
     let limit = limit.clamp(1, MAX_PAGE);
     let column = match sort {
         HostSort::Name => "h.name",
@@ -116,7 +116,7 @@ pub(crate) fn hosts(
         items.push(host);
         true
     })
-    .map(|is_end| Page { items, next: last.filter(|_| !is_end) })
+    .map(|is_end| ListPage { items, next: last.filter(|_| !is_end) })
 }
 
 /// A page of sites, sorted by domain.
@@ -125,7 +125,7 @@ pub(crate) fn sites(
     viewer: &Viewer,
     after: Option<&Cursor>,
     limit: usize,
-) -> Result<Page<SiteItem>> {
+) -> Result<ListPage<SiteItem>> {
     let limit = limit.clamp(1, MAX_PAGE);
     let mut items: Vec<SiteItem> = Vec::new();
     let (mut last, mut looked_at) = (None, 0);
@@ -149,7 +149,7 @@ pub(crate) fn sites(
         last = Some(here);
         true
     })?;
-    Ok(Page { items, next: last.filter(|_| !is_end) })
+    Ok(ListPage { items, next: last.filter(|_| !is_end) })
 }
 
 /// The number of entries of a host or site. `None` if the filter names neither, or has a condition

@@ -68,7 +68,7 @@ pub use error::{Error, Result};
 pub use filter::{Filter, Viewer};
 pub use hosts::{HostItem, HostSort, SiteItem, StoredTotal};
 pub use item::{Item, ItemTimes, StoredContent, WordState};
-pub use list::{Cursor, MAX_PAGE, Page, ParseSortError, Sort};
+pub use list::{Cursor, ListPage, MAX_PAGE, ParseSortError, Sort};
 pub use lookup::MAX_FOUND;
 pub use query::{MAX_QUERY, Query};
 pub use read_only::ReadOnlyIndex;
@@ -246,7 +246,7 @@ impl Index {
         after: Option<&Cursor>,
         limit: usize,
         keep: &dyn Fn(&Item) -> bool,
-    ) -> Result<Page> {
+    ) -> Result<ListPage> {
         self.0.pool.read(|connection| list::page(connection, filter, sort, after, limit, keep))
     }
 
@@ -262,7 +262,7 @@ impl Index {
         sort: HostSort,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Page<HostItem>> {
+    ) -> Result<ListPage<HostItem>> {
         self.0.pool.read(|connection| hosts::hosts(connection, viewer, scheme, sort, after, limit))
     }
 
@@ -285,7 +285,7 @@ impl Index {
         viewer: &Viewer,
         after: Option<&Cursor>,
         limit: usize,
-    ) -> Result<Page<SiteItem>> {
+    ) -> Result<ListPage<SiteItem>> {
         self.0.pool.read(|connection| hosts::sites(connection, viewer, after, limit))
     }
 

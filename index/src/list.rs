@@ -78,7 +78,7 @@ impl FromStr for Sort {
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Page<T = Item> {
+pub struct ListPage<T = Item> {
     /// The entries, in order.
     pub items: Vec<T>,
     /// Where to continue; `None` at the end. A page may be short or empty although more pages
@@ -136,7 +136,7 @@ pub(crate) fn page(
     after: Option<&Cursor>,
     limit: usize,
     keep: &dyn Fn(&Item) -> bool,
-) -> Result<Page> {
+) -> Result<ListPage> {
     let after = after.map(|cursor| cursor.of(sort)).transpose()?;
     let mut filling = PageBuilder {
         connection,
@@ -152,13 +152,13 @@ pub(crate) fn page(
         Some(few) => few::sorted(&mut filling, &few, sort, after)?,
         None => walk::walk(&mut filling, filter, sort, after)?,
     };
-    Ok(Page { items: filling.items, next })
+    Ok(ListPage { items: filling.items, next })
 }
 
 /// The items of all pages. `page` reads the page after a cursor. After an error, the iteration
 /// ends.
 pub(crate) fn all_items<T>(
-    mut page: impl FnMut(Option<&Cursor>) -> Result<Page<T>>,
+    mut page: impl FnMut(Option<&Cursor>) -> Result<ListPage<T>>,
 ) -> impl Iterator<Item = Result<T>> {
     // The beginning of the next page: `None` after the last page, `Some(None)` for the first page.
     let mut next: Option<Option<Cursor>> = Some(None);

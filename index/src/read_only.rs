@@ -9,7 +9,7 @@ use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::item::Item;
-use crate::list::{self, Cursor, MAX_PAGE, Page, Sort};
+use crate::list::{self, Cursor, ListPage, MAX_PAGE, Sort};
 use crate::query::Query;
 use crate::search;
 use crate::snapshot::Snapshot;
@@ -62,7 +62,7 @@ impl ReadOnlyIndex {
         let page = |after: Option<&Cursor>| {
             let hits = search::search(connection, query, filter, after, MAX_PAGE, &|_| true)?;
             is_partial |= hits.is_partial;
-            Ok(Page { items: hits.items, next: hits.next })
+            Ok(ListPage { items: hits.items, next: hits.next })
         };
         let all = list::all_items(page).collect::<Result<_>>()?;
         Ok((all, is_partial))

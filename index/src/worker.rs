@@ -275,7 +275,7 @@ impl Worker {
     /// Reads some pages whose words are not indexed. Returns whether there may be more.
     fn read(&self, connection: &Connection) -> Result<bool> {
         let Some(describe) = &self.describe else { return Ok(false) };
-        let unread = unread(connection)?;
+        let unread = unindexed_items(connection)?;
         let is_all = unread.is_empty();
         let mut read = Vec::new();
         for item in unread {
@@ -347,7 +347,7 @@ impl Worker {
 }
 
 /// The latest entries that have not been read.
-fn unread(connection: &Connection) -> Result<Vec<Item>> {
+fn unindexed_items(connection: &Connection) -> Result<Vec<Item>> {
     let mut find = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
          WHERE text = 0 ORDER BY id DESC LIMIT ?1)"

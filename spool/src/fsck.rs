@@ -10,8 +10,8 @@
 //! hundred bytes for each shared body.
 
 mod bodies;
+mod file_check;
 mod finding;
-mod judge;
 mod mend;
 mod name;
 mod walk;
@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-use self::judge::FileJudge;
+use self::file_check::FileCheck;
 use self::walk::CheckWalk;
 use crate::durability::{Durability, open, recent};
 use crate::error::{Damage, Result};
@@ -111,9 +111,9 @@ pub(crate) fn walk(
     let vault = Vault::peek(disk, root);
     let bodies = RefCell::default();
     let began = mender.is_none().then(|| disk.now());
-    let judge = FileJudge { disk, root, is_deep: how.is_deep, vault, bodies, began };
+    let check = FileCheck { disk, root, is_deep: how.is_deep, vault, bodies, began };
     let mut walk =
-        CheckWalk { judge, how, mender, sums: CheckTotals::default(), held: Vec::new(), tell };
+        CheckWalk { check, how, mender, sums: CheckTotals::default(), held: Vec::new(), tell };
     walk.run()?;
     Ok(walk.sums)
 }

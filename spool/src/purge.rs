@@ -14,5 +14,5 @@ pub(crate) mod trim;
 pub use crate::fs::{Space, space};
 pub use crate::notes::pins::MAX_PINS;
 pub use candidates::{Candidates, SizedEntry};
-pub use compress::{CompressFailure, CompressStep, CompressionRun};
+pub use compress::{CompressFailure, CompressStep, CompressionPass};
 pub use sweep::{Sweep, SweepStep};

@@ -68,7 +68,7 @@ impl Hooks {
 }
 
 /// A program and its arguments.
-struct HookRun {
+struct HookCall {
     program: PathBuf,
     arguments: Vec<&'static str>,
     mode: Mode,
@@ -96,7 +96,7 @@ impl Hooks {
             );
         };
         let spool = self.spool.clone();
-        let run = HookRun { program, arguments, mode, spool, patience };
+        let run = HookCall { program, arguments, mode, spool, patience };
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
@@ -112,7 +112,7 @@ impl Hooks {
     }
 }
 
-impl HookRun {
+impl HookCall {
     async fn wait_for_its_end(self) {
         let program = self.program.display().to_string();
         let mut group = match self.start() {

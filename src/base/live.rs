@@ -21,7 +21,7 @@ pub struct Live {
     /// Locked while the file is read or changed, until its content is in force.
     pub(crate) state: Mutex<LiveState>,
     /// Notified of each new configuration once it is in force.
-    pub(crate) observer: Observer<Applied>,
+    pub(crate) observer: Observer<AppliedOptions>,
 }
 
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(crate) struct LiveState {
 
 /// The changes made by a new configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedOptions {
     /// The changed options. Each says when it takes effect.
     pub options: Vec<OptionChange>,
     /// Options that are read only at the start and now differ from their values at the start.
@@ -46,13 +46,13 @@ pub struct Applied {
 
 /// A change of the file, and its effect.
 #[derive(Debug)]
-pub struct Done {
+pub struct ConfigFileChange {
     /// The new text.
     pub text: ConfigText,
     /// The result of the edit, if the change was an edit.
     pub edited: Option<EditResult>,
     /// The changed options.
-    pub applied: Applied,
+    pub applied: AppliedOptions,
 }
 
 /// The file, and its differences from the configuration in force.
@@ -120,14 +120,19 @@ impl Live {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn apply(&self, state: &mut LiveState, config: Config, text: &str) -> Applied {
+    pub(crate) fn apply(
+        &self,
+        state: &mut LiveState,
+        config: Config,
+        text: &str,
+    ) -> AppliedOptions {
         let options = changes(&state.text, text);
         let mut restart = changes(&state.first, text);
         restart.retain(|change| change.effect == Effect::Restart);
         text.clone_into(&mut state.text);
         state.faults = None;
         self.config.store(Arc::new(config));
-        Applied { options, restart }
+        AppliedOptions { options, restart }
     }
 }
 

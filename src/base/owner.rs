@@ -1,8 +1,8 @@
 //! The owner of a stored response: everyone, or one person.
 //!
 //! Several people may use one proxy, and a response to one of them may be private. A response that
-//! may depend on the requester is stored in a separate place for the requester ([`Whose`]). Lookups
-//! for other people never read that place ([`Places`]).
+//! may depend on the requester is stored in a separate place for the requester ([`ResponseOwner`]).
+//! Lookups for other people never read that place ([`Places`]).
 //!
 //! The response head decides whether a response depends on the requester:
 //!
@@ -15,7 +15,7 @@
 //!
 //! The response to a form is the owner's, even with `public`, if it may depend on header fields
 //! that are not part of its key ([`Identification::Unkeyed`]). In a shared cache, two further
-//! directives allow sharing responses to requests with credentials ([`Whose::of_answer`]).
+//! directives allow sharing responses to requests with credentials ([`ResponseOwner::of_answer`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -144,14 +144,14 @@ impl FromStr for Owner {
 
 /// The person or group for whom a response is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum ResponseOwner {
     /// The requester.
     Own,
     /// Everyone.
     Everyone,
 }
 
-impl Whose {
+impl ResponseOwner {
     /// Decides by the response head. `shared` is whether we are a shared cache.
     ///
     /// With `public`, an origin allows sharing a response although the request was personal (RFC
@@ -315,10 +315,10 @@ impl Places {
 
     /// The place for storing a response.
     #[must_use]
-    pub fn of_answer(&self, whose: Whose) -> &Place {
+    pub fn of_answer(&self, whose: ResponseOwner) -> &Place {
         match whose {
-            Whose::Own => &self.own,
-            Whose::Everyone => &self.public,
+            ResponseOwner::Own => &self.own,
+            ResponseOwner::Everyone => &self.public,
         }
     }
 

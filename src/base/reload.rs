@@ -22,7 +22,7 @@ use wwwoffle_config::{
 
 use crate::base::clock;
 use crate::base::context::BaseContext;
-use crate::base::live::{Applied, Change, ConfigFileState, Done, blocking};
+use crate::base::live::{AppliedOptions, Change, ConfigFileChange, ConfigFileState, blocking};
 
 /// Interval between checks whether a file has changed. A change is used only if the next check
 /// finds no further change, because an editor may still be writing.
@@ -37,7 +37,7 @@ impl BaseContext {
     /// # Errors
     ///
     /// All errors in the file. The old configuration then stays in force.
-    pub async fn reload(self: &Arc<Self>) -> Result<Applied, Faults> {
+    pub async fn reload(self: &Arc<Self>) -> Result<AppliedOptions, Faults> {
         let base = Arc::clone(self);
         blocking(move || base.reload_now()).await
     }
@@ -53,7 +53,7 @@ impl BaseContext {
         change: Change,
         expected: Option<TextStamp>,
         reach: ChangeScope,
-    ) -> Result<Done, ChangeError> {
+    ) -> Result<ConfigFileChange, ChangeError> {
         let base = Arc::clone(self);
         blocking(move || base.change_now(&change, expected, reach)).await
     }
@@ -102,7 +102,7 @@ impl BaseContext {
         Ok(ConfigFileState { text, in_force, faults, restart, versions })
     }
 
-    fn reload_now(&self) -> Result<Applied, Faults> {
+    fn reload_now(&self) -> Result<AppliedOptions, Faults> {
         let mut state = self.live.state();
         let (loaded, watch) = load(&self.live.lookup);
         state.watch = watch;
@@ -129,7 +129,7 @@ impl BaseContext {
         change: &Change,
         expected: Option<TextStamp>,
         reach: ChangeScope,
-    ) -> Result<Done, ChangeError> {
+    ) -> Result<ConfigFileChange, ChangeError> {
         let now = clock::now();
         let mut state = self.live.state();
         let file = self.live.file().limit_to(reach, self.config());
@@ -148,7 +148,7 @@ impl BaseContext {
         let applied = self.live.apply(&mut state, config, &text.text);
         drop(state);
         self.live.observer.notify(&applied);
-        Ok(Done { text, edited, applied })
+        Ok(ConfigFileChange { text, edited, applied })
     }
 }
 

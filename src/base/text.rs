@@ -30,7 +30,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub(crate) use built_in::{BUILT_IN, BuiltIn};
 pub use catalogue::{Catalogue, CatalogueFault};
-use filling::{Filled, MarkupPiece, fill, pieces};
+use filling::{MarkupPiece, PlaceholderValue, fill, pieces};
 
 use super::escape;
 
@@ -154,15 +154,22 @@ impl Text {
     /// Translates the text into the language of `catalogue`, as HTML.
     fn to_html(&self, catalogue: &Catalogue) -> String {
         let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
-            Some((_, TextValue::Plain(plain))) => Some(Filled::Plain(plain.clone())),
-            Some((_, TextValue::Text(text))) => Some(Filled::Markup(text.to_html(catalogue))),
-            Some((_, TextValue::Time(time))) => Some(Filled::Markup(time.to_html())),
-            None => self.count.filter(|_| name == "n").map(|(n, _)| Filled::Plain(n.to_string())),
+            Some((_, TextValue::Plain(plain))) => Some(PlaceholderValue::Plain(plain.clone())),
+            Some((_, TextValue::Text(text))) => {
+                Some(PlaceholderValue::Markup(text.to_html(catalogue)))
+            }
+            Some((_, TextValue::Time(time))) => Some(PlaceholderValue::Markup(time.to_html())),
+            None => self
+                .count
+                .filter(|_| name == "n")
+                .map(|(n, _)| PlaceholderValue::Plain(n.to_string())),
         };
         // A name without a value is shown unchanged. Only one of our own English texts can have
         // such a name: translations with unknown names are rejected.
         let value = |name: &str| {
-            Ok::<_, fmt::Error>(value(name).unwrap_or_else(|| Filled::Plain(format!("{{{name}}}"))))
+            Ok::<_, fmt::Error>(
+                value(name).unwrap_or_else(|| PlaceholderValue::Plain(format!("{{{name}}}"))),
+            )
         };
         let words = match self.count {
             None => catalogue.plain(self.english),
@@ -222,7 +229,7 @@ pub(crate) fn set_language(environment: &mut Environment<'_>, catalogue: &Arc<Ca
     environment.add_function("n", move |count: u64, one: &str, other: &str, values: Kwargs| {
         let words = known.counted(count, one, other);
         let html = fill(words, known.direction(), |name| match name {
-            "n" if !values.has("n") => Ok(Filled::Plain(count.to_string())),
+            "n" if !values.has("n") => Ok(PlaceholderValue::Plain(count.to_string())),
             name => value(&known, &values, name),
         })?;
         Ok::<_, Error>(Value::from_safe_string(html))
@@ -250,15 +257,15 @@ fn evaluate_text(catalogue: &Catalogue, text: &Value, values: &Kwargs) -> Result
     Ok(Value::from_safe_string(html))
 }
 
-fn value(catalogue: &Catalogue, values: &Kwargs, name: &str) -> Result<Filled, Error> {
+fn value(catalogue: &Catalogue, values: &Kwargs, name: &str) -> Result<PlaceholderValue, Error> {
     let value: Value = values.get(name)?;
     if value.is_undefined() {
         let message = format!("{name:?} has no value");
         return Err(Error::new(ErrorKind::UndefinedError, message));
     }
     Ok(match value.downcast_object_ref::<Text>() {
-        Some(text) => Filled::Markup(text.to_html(catalogue)),
-        None if value.is_safe() => Filled::Markup(value.to_string()),
-        None => Filled::Plain(value.to_string()),
+        Some(text) => PlaceholderValue::Markup(text.to_html(catalogue)),
+        None if value.is_safe() => PlaceholderValue::Markup(value.to_string()),
+        None => PlaceholderValue::Plain(value.to_string()),
     })
 }

@@ -6,9 +6,9 @@ mod fetch;
 mod get;
 mod history;
 mod index;
-mod kept;
 mod monitor;
 mod purge;
+mod spool_verb;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
@@ -20,13 +20,13 @@ pub(crate) use self::fetch::{Fetch, QueueArgs};
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
-pub(crate) use self::kept::{Compress, Fsck, KeptVerb, Mv, Write};
-pub(crate) use self::monitor::{MonitorVerb, When};
+pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};
 pub(crate) use self::purge::Purge;
+pub(crate) use self::spool_verb::{Compress, Fsck, Mv, SpoolVerb, Write};
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
 use crate::base::owner::Owner;
-use crate::storage::versions::at::At;
+use crate::storage::versions::entered_time::EnteredTime;
 
 /// An offline web proxy: stores the pages you read, serves them when you are offline, and fetches
 /// missing ones when you are online.
@@ -114,7 +114,7 @@ pub(crate) enum Verb {
         headers: bool,
         /// Print the version of that time: 2026-11-20, "2026-11-20 14:25" or 2026-11-20T14:25:15Z.
         #[arg(long, value_name = "DATE")]
-        at: Option<At>,
+        at: Option<EnteredTime>,
         /// The owner: local, user:NAME or client:ADDRESS; if it has no entry, the public one is
         /// used.
         #[arg(long, default_value = "local", value_name = "OWNER")]
@@ -164,7 +164,7 @@ pub(crate) enum Verb {
         urls: Vec<String>,
     },
     #[command(flatten)]
-    Kept(KeptVerb),
+    Kept(SpoolVerb),
     /// Show or change the configuration: comments are preserved, and a running daemon applies
     /// it at once.
     ///

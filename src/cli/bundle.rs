@@ -17,13 +17,13 @@ use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_only_json, reader};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
-use super::verbs::{Telling, follow};
+use super::verbs::{EventFormat, follow};
 use super::{ServeOptions, Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
 use crate::base::{clock, shown, small_file};
 use crate::storage::store::timestamp;
-use wwwoffle_api::{FetchRequest, Flushed};
+use wwwoffle_api::{FetchRequest, FlushResponse};
 
 /// Writes the queued requests into a bundle.
 pub(super) fn write(file: &Path, json: bool, context: &mut VerbContext<'_>) -> VerbResult {
@@ -123,8 +123,8 @@ fn start(settings: &Settings<'_>) -> VerbResult<OwnDaemon> {
 
 fn fetch_all(json: bool, control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
     let wanted = FetchRequest { wait: true, budget: None };
-    let status = follow(control, "/api/fetch", &wanted, Telling::of(json), terminal);
-    let Flushed { .. } = control.post("/api/flush", &serde_json::Value::Null)?;
+    let status = follow(control, "/api/fetch", &wanted, EventFormat::of(json), terminal);
+    let FlushResponse { .. } = control.post("/api/flush", &serde_json::Value::Null)?;
     status
 }
 

@@ -7,7 +7,7 @@ use super::{Terminal, VerbContext, files, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::storage::edit::compress::{StoredForm, Which, rewrite_entries};
+use crate::storage::edit::compress::{CompressTarget, StoredForm, rewrite_entries};
 use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, CompressedUrls, EntriesToCompress};
 
@@ -16,11 +16,11 @@ pub(super) fn run(typed: Compress, form: StoredForm, context: &mut VerbContext<'
     let VerbContext { settings, terminal } = context;
     let Compress { all: _, host, owner, urls } = typed;
     let which = if urls.is_empty() {
-        Which::Hosts(host.clone())
+        CompressTarget::Hosts(host.clone())
     } else {
         let local = settings.local_host()?;
         let places = urls.iter().map(|url| files::places(url, &owner, &local));
-        Which::Urls(places.collect::<VerbResult<_>>()?)
+        CompressTarget::Urls(places.collect::<VerbResult<_>>()?)
     };
     let is_all = urls.is_empty() && host.is_none();
     let owner = (owner != Owner::Local).then(|| owner.to_string());

@@ -35,7 +35,7 @@ pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResu
     for path in &typed.paths {
         let typed_in = (path == Path::new("-")).then(|| standard_input(terminal)).transpose()?;
         let wanted = import_request(typed, typed_in.as_ref().map_or(path, |file| file.path()))?;
-        let mut drawn = Drawn { is_live: terminal.live && !typed.json, last: None };
+        let mut drawn = ProgressLine { is_live: terminal.live && !typed.json, last: None };
         let done = match &own {
             Some(own) => import_locally(&wanted, own, settings, &mut drawn, terminal),
             None => import_by_daemon(&wanted, &control, &mut drawn, terminal),
@@ -121,7 +121,7 @@ pub(super) fn take_bundle(
 ) -> VerbResult<ImportReport> {
     let path = absolute(file)?;
     let wanted = ImportRequest { path, ..ImportRequest::default() };
-    let mut drawn = Drawn { is_live: false, last: None };
+    let mut drawn = ProgressLine { is_live: false, last: None };
     import_by_daemon(&wanted, control, &mut drawn, terminal)?.map_err(VerbFailure::plain)
 }
 
@@ -132,7 +132,7 @@ fn import_locally(
     wanted: &ImportRequest,
     own: &ImportSpool,
     settings: &Settings<'_>,
-    drawn: &mut Drawn,
+    drawn: &mut ProgressLine,
     terminal: &mut Terminal<'_>,
 ) -> VerbResult<ImportOutcome> {
     let options = options(wanted, settings.local_host()?, timestamp(clock::now()))
@@ -156,7 +156,7 @@ fn import_locally(
 fn import_by_daemon(
     wanted: &ImportRequest,
     control: &Control,
-    drawn: &mut Drawn,
+    drawn: &mut ProgressLine,
     terminal: &mut Terminal<'_>,
 ) -> VerbResult<ImportOutcome> {
     let mut outcome = None;
@@ -179,12 +179,12 @@ fn import_by_daemon(
 }
 
 /// The progress line.
-struct Drawn {
+struct ProgressLine {
     is_live: bool,
     last: Option<Instant>,
 }
 
-impl Drawn {
+impl ProgressLine {
     fn draw(&mut self, report: &ImportReport, out: &mut dyn Write) -> VerbResult<()> {
         if !self.is_live || self.last.is_some_and(|last| last.elapsed() < DRAW_EVERY) {
             return Ok(());

@@ -14,8 +14,8 @@ use super::{VerbContext, history, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
-use crate::storage::versions::at::At;
-use wwwoffle_api::Flushed;
+use crate::storage::versions::entered_time::EnteredTime;
+use wwwoffle_api::FlushResponse;
 use wwwoffle_http::{
     caching::coding::{CodingTerms, Delivery},
     decoding::Coding,
@@ -60,7 +60,7 @@ pub(crate) struct CopySelector {
     pub(crate) url: String,
     pub(crate) owner: Owner,
     /// The time for which to print the copy that was current then; `None` for the current copy.
-    pub(crate) at: Option<At>,
+    pub(crate) at: Option<EnteredTime>,
 }
 
 /// Prints the stored copy of a URL. With `headers`, also prints the head, which describes the body
@@ -151,7 +151,7 @@ pub(super) fn reader(settings: &Settings<'_>) -> VerbResult<Reader> {
     let spool = settings.spool()?;
     // A daemon adds the names of pages to the spool with a short delay, so it is asked to flush
     // them. Without a daemon, or if that fails, the files are read as they are.
-    let _flushed_or_not: VerbResult<Flushed> =
+    let _flushed_or_not: VerbResult<FlushResponse> =
         Control::new(&spool).post("/api/flush", &serde_json::Value::Null);
     Reader::open(&spool).map_err(|error| {
         if error.is_absent() {

@@ -10,7 +10,7 @@ use super::failure::{VerbFailure, VerbResult};
 use super::files::print_only_json;
 use super::plan;
 use super::progress::report;
-use super::verbs::{Telling, follow};
+use super::verbs::{EventFormat, follow};
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{shown, small_file};
@@ -29,7 +29,7 @@ const NOWHERE: &str = "http://nowhere.invalid/";
 /// Gets the URLs, and shows the progress.
 pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let (aim, telling) = (aim(&typed), Telling::of(typed.json));
+    let (aim, telling) = (fetch_spec(&typed), EventFormat::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
         let text = read(file, terminal)?;
@@ -58,7 +58,7 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
 
 /// Returns the aim of a recursive fetch. `None` if neither a depth nor a class of sub-resources was
 /// typed.
-fn aim(typed: &GetArgs) -> Option<FetchSpec> {
+fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
     if typed.depth.is_none() && parts.is_empty() {
         return None;

@@ -11,7 +11,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
 use crate::site::history::version_list;
-use crate::storage::versions::at::{At, nearest};
+use crate::storage::versions::entered_time::{EnteredTime, nearest};
 use wwwoffle_api::{History, VersionRequest};
 
 /// Lists the versions, or makes the daemon restore or remove one.
@@ -96,7 +96,11 @@ fn print(history: &History, terminal: &mut Terminal<'_>) -> VerbResult<()> {
 /// Finds the copy of a URL that was current at the time `at`, among those of the owner and of
 /// everyone: the last one received up to that time, or else the first one received later. Skips
 /// copies that are gone.
-pub(super) fn find_at(reader: &Reader, places: &Places, At(at): At) -> VerbResult<Option<Entry>> {
+pub(super) fn find_at(
+    reader: &Reader,
+    places: &Places,
+    EnteredTime(at): EnteredTime,
+) -> VerbResult<Option<Entry>> {
     let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
         let kept = reader.entries(place)?;

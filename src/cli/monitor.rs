@@ -3,7 +3,7 @@
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
-use super::args::{MonitorVerb, When};
+use super::args::{MonitorVerb, ScheduleFlags};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_only_json;
@@ -47,7 +47,7 @@ pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResul
 
 /// Builds the schedule from the options: a cron line, or a named interval. The other options
 /// replace fields of the interval.
-fn schedule(when: &When) -> Result<Schedule, String> {
+fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
     if let Some(line) = &when.cron {
         return line.parse().map_err(|error| format!("--cron: {error}"));
     }
@@ -151,8 +151,8 @@ fn remove(
 mod tests {
     use super::*;
 
-    fn when() -> When {
-        When {
+    fn when() -> ScheduleFlags {
+        ScheduleFlags {
             cron: None,
             hourly: false,
             daily: false,
@@ -171,25 +171,31 @@ mod tests {
         let text = |text: &str| Some(text.to_owned());
         for (said, want) in [
             (when(), "0 0 * * *"),
-            (When { cron: text("30 6 1 * 1"), ..when() }, "30 6 1 * 1"),
-            (When { hourly: true, ..when() }, "0 * * * *"),
-            (When { hourly: true, at: text("0:20"), ..when() }, "20 * * * *"),
-            (When { daily: true, at: text("06:30"), ..when() }, "30 6 * * *"),
-            (When { weekly: true, ..when() }, "0 0 * * 0"),
-            (When { weekly: true, weekdays: text("mon"), ..when() }, "0 0 * * 1"),
-            (When { monthly: true, at: text("4:05"), ..when() }, "5 4 1 * *"),
-            (When { days: text("1-7"), weekdays: text("mon"), ..when() }, "0 0 1-7 * 1 and"),
-            (When { hours: text("6,18"), months: text("1-3"), ..when() }, "0 6,18 * 1-3 *"),
+            (ScheduleFlags { cron: text("30 6 1 * 1"), ..when() }, "30 6 1 * 1"),
+            (ScheduleFlags { hourly: true, ..when() }, "0 * * * *"),
+            (ScheduleFlags { hourly: true, at: text("0:20"), ..when() }, "20 * * * *"),
+            (ScheduleFlags { daily: true, at: text("06:30"), ..when() }, "30 6 * * *"),
+            (ScheduleFlags { weekly: true, ..when() }, "0 0 * * 0"),
+            (ScheduleFlags { weekly: true, weekdays: text("mon"), ..when() }, "0 0 * * 1"),
+            (ScheduleFlags { monthly: true, at: text("4:05"), ..when() }, "5 4 1 * *"),
+            (
+                ScheduleFlags { days: text("1-7"), weekdays: text("mon"), ..when() },
+                "0 0 1-7 * 1 and",
+            ),
+            (
+                ScheduleFlags { hours: text("6,18"), months: text("1-3"), ..when() },
+                "0 6,18 * 1-3 *",
+            ),
         ] {
             assert_eq!(schedule(&said).unwrap().to_string(), want, "{said:?}");
         }
         for said in [
-            When { cron: text("x"), ..when() },
-            When { at: text("6"), ..when() },
-            When { at: text("25:00"), ..when() },
-            When { at: text("6:60"), ..when() },
-            When { at: text("*:*"), ..when() },
-            When { days: text("31"), months: text("2"), ..when() },
+            ScheduleFlags { cron: text("x"), ..when() },
+            ScheduleFlags { at: text("6"), ..when() },
+            ScheduleFlags { at: text("25:00"), ..when() },
+            ScheduleFlags { at: text("6:60"), ..when() },
+            ScheduleFlags { at: text("*:*"), ..when() },
+            ScheduleFlags { days: text("31"), months: text("2"), ..when() },
         ] {
             assert!(schedule(&said).is_err(), "{said:?}");
         }

@@ -8,7 +8,7 @@ use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use crate::base::exit::ExitStatus;
 use crate::daemon::run::{self, Start, StartFailure};
-use wwwoffle_api::Stopping;
+use wwwoffle_api::StopResponse;
 
 /// A daemon in this process.
 pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);
@@ -34,7 +34,7 @@ impl OwnDaemon {
 
     /// Stops the daemon, and waits until it has ended.
     pub(super) fn stop(self, control: &Control) -> VerbResult<()> {
-        let asked: VerbResult<Stopping> = control.post("/api/stop", &serde_json::json!({}));
+        let asked: VerbResult<StopResponse> = control.post("/api/stop", &serde_json::json!({}));
         match asked {
             // A signal to this process may have stopped the daemon already.
             Ok(_) | Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => end_result(self.0),

@@ -21,7 +21,7 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 
 /// The result of a finished program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutcome {
     /// Whether the program reported success.
     pub(crate) success: bool,
     /// Standard output of the program.
@@ -52,7 +52,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     program: &Path,
     arguments: &[S],
     input: &str,
-) -> io::Result<Ran> {
+) -> io::Result<ProgramOutcome> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
@@ -69,7 +69,7 @@ pub(crate) fn run<S: AsRef<OsStr>>(
     let status = wait(&mut child)?;
     let err = err.join().unwrap_or_default();
     let said = err.lines().rev().find(|line| !line.trim().is_empty());
-    Ok(Ran {
+    Ok(ProgramOutcome {
         success: status.success(),
         out: out.join().unwrap_or_default(),
         why: said.map_or_else(|| status.to_string(), |line| line.trim().to_owned()),

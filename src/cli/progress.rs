@@ -13,7 +13,7 @@ use crate::base::shown;
 use crate::page::left_out::left_out;
 use crate::site::fetches::progress;
 use wwwoffle_api::runs::RunItem;
-use wwwoffle_api::{Event, Whole};
+use wwwoffle_api::{Event, TotalProgress};
 
 /// The shortest interval between redraws of the live line.
 const REDRAW: Duration = Duration::from_millis(100);
@@ -30,13 +30,13 @@ const LIVE_WIDTH: usize = 79;
 pub(crate) struct ProgressDisplay {
     live: bool,
     /// The requests in progress, by URL.
-    under_way: HashMap<String, UnderWay>,
+    under_way: HashMap<String, RequestProgress>,
     /// Bytes of the requests that are done.
     settled_bytes: u64,
     done: u64,
     failed: u64,
     /// The progress of the whole fetch, as reported by the daemon.
-    whole: Option<Whole>,
+    whole: Option<TotalProgress>,
     /// The number of requests of a recursive fetch still to come, as far as known.
     waiting: u64,
     /// Time from the start of the stream to the last redraw of the live line.
@@ -46,7 +46,7 @@ pub(crate) struct ProgressDisplay {
 
 /// A request in progress.
 #[derive(Clone, Copy, Debug, Default)]
-struct UnderWay {
+struct RequestProgress {
     /// The number of bytes received.
     bytes: u64,
     /// The length in bytes that the origin announced, if any.
@@ -134,7 +134,7 @@ impl ProgressDisplay {
                 None
             }
             Event::Progress { url, bytes, total, seconds_left, .. } => {
-                self.under_way.insert(url, UnderWay { bytes, total, seconds_left });
+                self.under_way.insert(url, RequestProgress { bytes, total, seconds_left });
                 None
             }
             Event::Whole(whole) => {
@@ -213,7 +213,7 @@ impl ProgressDisplay {
         let mut line =
             format!("{count} under way, {}", progress::describe_total(&self.counted(since)));
         // If only one request is in progress, its own progress is shown, too.
-        if let Some((url, UnderWay { bytes, total: Some(total), seconds_left })) =
+        if let Some((url, RequestProgress { bytes, total: Some(total), seconds_left })) =
             self.single_download()
         {
             if let Some(left) = seconds_left.filter(|_| self.estimated_seconds().is_none()) {
@@ -231,14 +231,14 @@ impl ProgressDisplay {
 
     /// Returns the progress of all requests, with the time left if the daemon reports it. Without a
     /// rate from the daemon, the rate is the average since the start.
-    fn counted(&self, since: Duration) -> Whole {
-        let add = |sum: u64, one: &UnderWay| sum.saturating_add(one.bytes);
+    fn counted(&self, since: Duration) -> TotalProgress {
+        let add = |sum: u64, one: &RequestProgress| sum.saturating_add(one.bytes);
         let bytes = self.under_way.values().fold(self.settled_bytes, add);
         let milliseconds = u64::try_from(since.as_millis()).unwrap_or(u64::MAX).max(1);
         let on_average = bytes.saturating_mul(1_000) / milliseconds;
         let total = self.whole.unwrap_or_default();
         let under_way = u64::try_from(self.under_way.len()).unwrap_or(u64::MAX);
-        Whole {
+        TotalProgress {
             done: self.done,
             failed: self.failed,
             left: total.left.saturating_sub(under_way).max(self.waiting),
@@ -248,7 +248,7 @@ impl ProgressDisplay {
         }
     }
 
-    fn single_download(&self) -> Option<(&String, &UnderWay)> {
+    fn single_download(&self) -> Option<(&String, &RequestProgress)> {
         self.under_way.iter().next().filter(|_| self.under_way.len() == 1)
     }
 }

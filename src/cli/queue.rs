@@ -10,8 +10,8 @@ use super::{Terminal, VerbContext, files};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use wwwoffle_api::{
-    Deleted, ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem, QueueTarget,
-    Retried,
+    DeleteResponse, ItemState, Prioritized, Priority, PriorityRequest, Queue, QueueItem,
+    QueueTarget, RetryResponse,
 };
 
 /// Lists the queue, or changes some of its requests.
@@ -129,8 +129,10 @@ fn change_queue(
     let mut count = 0_u64;
     for target in &targets.requests {
         count += match call {
-            QueueCall::Remove => control.post::<Deleted>("/api/queue/delete", target)?.deleted,
-            QueueCall::Retry => control.post::<Retried>("/api/queue/retry", target)?.retried,
+            QueueCall::Remove => {
+                control.post::<DeleteResponse>("/api/queue/delete", target)?.deleted
+            }
+            QueueCall::Retry => control.post::<RetryResponse>("/api/queue/retry", target)?.retried,
         };
     }
     let requests = if count == 1 { "request" } else { "requests" };

@@ -19,7 +19,7 @@ mod system;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use self::certificate::{AuthorityCertificate, Ours};
+use self::certificate::{AuthorityCertificate, OwnCertificates};
 use self::nss::Database;
 use self::plan::{TrustPlan, TrustStep};
 use self::system::System;
@@ -137,7 +137,7 @@ pub(super) fn uninstall(typed: &Uninstall, context: &mut VerbContext<'_>) -> Ver
 /// see.
 pub(super) fn places(authority: &Authority, settings: &Settings<'_>) -> Vec<String> {
     let Ok(certificate) = of(authority) else { return Vec::new() };
-    let ours = Ours::These(vec![certificate.fingerprint()]);
+    let ours = OwnCertificates::These(vec![certificate.fingerprint()]);
     let system = System::detect(Path::new("/"));
     let mut places = Vec::new();
     if let Some(file) = system.file_of(&ours) {
@@ -194,12 +194,12 @@ fn read(file: &Path) -> VerbResult<AuthorityCertificate> {
     })
 }
 
-fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> VerbResult<Ours> {
+fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> VerbResult<OwnCertificates> {
     if typed.all {
-        return Ok(Ours::All);
+        return Ok(OwnCertificates::All);
     }
     if let Some(file) = &typed.what.certificate {
-        return Ok(Ours::These(vec![read(file)?.fingerprint()]));
+        return Ok(OwnCertificates::These(vec![read(file)?.fingerprint()]));
     }
     let spool = settings.spool()?;
     let found = files::certificates(&spool).map_err(|error| authority::unreadable(&error))?;
@@ -212,7 +212,7 @@ fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> VerbResult
             spool.display()
         )));
     }
-    Ok(Ours::These(fingerprints))
+    Ok(OwnCertificates::These(fingerprints))
 }
 
 /// Returns the databases of this user's browsers. The error says why they cannot be determined or

@@ -12,7 +12,7 @@ use rustix::{
 };
 use wwwoffle_config::Size;
 
-use super::args::{ConfigVerb, Fetch, IndexVerb, KeptVerb, Verb};
+use super::args::{ConfigVerb, Fetch, IndexVerb, SpoolVerb, Verb};
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
@@ -27,7 +27,8 @@ use crate::site::fetches::progress;
 use crate::storage::edit::compress::StoredForm;
 use wwwoffle_api::plan::QueuePlan;
 use wwwoffle_api::{
-    DaemonProcess, FetchRequest, ModeChange, ModeRequest, ModeSetting, Started, Status, Stopping,
+    DaemonProcess, FetchRequest, FetchResponse, ModeChange, ModeRequest, ModeSetting, Status,
+    StopResponse,
 };
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
@@ -73,13 +74,13 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Ls(typed) => list::list(&typed, context),
         Verb::Index(IndexVerb::Search(typed)) => index::search(&typed, context),
         Verb::Index(IndexVerb::Reindex { changed }) => index::reindex(changed, context),
-        Verb::Kept(KeptVerb::Fsck(typed)) => fsck::run(&typed, context),
-        Verb::Kept(KeptVerb::Mv(typed)) => edit::rename(typed, context),
-        Verb::Kept(KeptVerb::Write(typed)) => edit::write(&typed, context),
-        Verb::Kept(KeptVerb::Gzip(typed)) => compress::run(typed, StoredForm::Compressed, context),
-        Verb::Kept(KeptVerb::Gunzip(typed)) => compress::run(typed, StoredForm::Plain, context),
-        Verb::Kept(KeptVerb::Import(typed)) => exchange::run(&typed, context),
-        Verb::Kept(KeptVerb::Export(typed)) => export::run(&typed, context),
+        Verb::Kept(SpoolVerb::Fsck(typed)) => fsck::run(&typed, context),
+        Verb::Kept(SpoolVerb::Mv(typed)) => edit::rename(typed, context),
+        Verb::Kept(SpoolVerb::Write(typed)) => edit::write(&typed, context),
+        Verb::Kept(SpoolVerb::Gzip(typed)) => compress::run(typed, StoredForm::Compressed, context),
+        Verb::Kept(SpoolVerb::Gunzip(typed)) => compress::run(typed, StoredForm::Plain, context),
+        Verb::Kept(SpoolVerb::Import(typed)) => exchange::run(&typed, context),
+        Verb::Kept(SpoolVerb::Export(typed)) => export::run(&typed, context),
         Verb::Monitor { verb } => monitor::run(verb, context),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), &mut context.terminal),
         Verb::Url(local) => url::answer(&local, &mut context.terminal),
@@ -106,9 +107,9 @@ fn fetch(typed: &Fetch, context: &mut VerbContext<'_>) -> VerbResult {
     }
     let wanted = FetchRequest { wait, budget: budget.map(Size::bytes) };
     if wait {
-        return follow(&control, "/api/fetch", &wanted, Telling::of(json), terminal);
+        return follow(&control, "/api/fetch", &wanted, EventFormat::of(json), terminal);
     }
-    let started: Started = control.post("/api/fetch", &wanted)?;
+    let started: FetchResponse = control.post("/api/fetch", &wanted)?;
     if json {
         return files::print_only_json(&started, terminal.stdout);
     }
@@ -122,13 +123,13 @@ fn fetch(typed: &Fetch, context: &mut VerbContext<'_>) -> VerbResult {
 
 /// How events are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Telling {
+pub(super) enum EventFormat {
     Words,
     /// As the daemon sends them: one JSON object a line.
     Lines,
 }
 
-impl Telling {
+impl EventFormat {
     pub(super) fn of(json: bool) -> Self {
         if json { Self::Lines } else { Self::Words }
     }
@@ -140,10 +141,10 @@ pub(super) fn follow(
     control: &Control,
     path: &str,
     body: &impl serde::Serialize,
-    telling: Telling,
+    telling: EventFormat,
     terminal: &mut Terminal<'_>,
 ) -> VerbResult {
-    let is_live = terminal.live && telling == Telling::Words;
+    let is_live = terminal.live && telling == EventFormat::Words;
     let (begun, mut progress) = (Instant::now(), ProgressDisplay::new(is_live));
     let streamed = control.post_stream(path, body, &mut |line| {
         if line.is_empty() {
@@ -151,8 +152,8 @@ pub(super) fn follow(
         }
         let event = serde_json::from_slice(line).map_err(|error| invalid_response(&error))?;
         match telling {
-            Telling::Words => progress.event(event, begun.elapsed(), terminal.stdout)?,
-            Telling::Lines => {
+            EventFormat::Words => progress.event(event, begun.elapsed(), terminal.stdout)?,
+            EventFormat::Lines => {
                 progress.count(event);
                 terminal.stdout.write_all(line)?;
                 terminal.stdout.write_all(b"\n")?;
@@ -241,7 +242,7 @@ fn stop(context: &mut VerbContext<'_>) -> VerbResult {
     let control = context.settings.control()?;
     let Status { process: DaemonProcess { pid, .. }, .. } = control.get("/api/status")?;
     let process = process(pid);
-    let Stopping { .. } = control.post("/api/stop", &serde_json::json!({}))?;
+    let StopResponse { .. } = control.post("/api/stop", &serde_json::json!({}))?;
     let asked = Instant::now();
     while asked.elapsed() < STOP_TIMEOUT {
         if has_ended(process.as_ref(), &control, pid)? {

@@ -14,7 +14,7 @@ use wwwoffle_spool::{Outgoing, RequestKind, RunMembership, Secrets};
 use wwwoffle_url::CanonicalUrl;
 
 use super::browser::{self, VisitOutcome};
-use super::follow::{Answered, Following, follow};
+use super::follow::{FollowUps, StoredAnswer, follow};
 use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
 use super::recurse::run::UrlOutcome;
@@ -22,12 +22,12 @@ use super::successor;
 use super::verdict::{FetchVerdict, not_kept};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Owner, Places, Whose};
+use crate::base::owner::{Owner, Places, ResponseOwner};
 use crate::base::spelling::Spelling;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Failure;
 use crate::proxy::download::{
-    Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, Joined, LeavingRules, run,
+    Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, JoinOutcome, LeavingRules, run,
 };
 use crate::proxy::keep::StorageRules;
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
@@ -42,7 +42,7 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
-    let Foreseen { request, job, kept, how } = match gather_facts(context, outgoing).await {
+    let AttemptFacts { request, job, kept, how } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
     };
@@ -61,7 +61,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
             HeadOutcome::Keeping(head) => {
                 let (fields, known) = (&head.fields, None);
                 let answered =
-                    Answered { request: &request, places: &places, status, fields, known };
+                    StoredAnswer { request: &request, places: &places, status, fields, known };
                 let bytes = download.feed().length();
                 finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await
             }
@@ -72,7 +72,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
             }
             HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
-                let (led, how) = (Following::default(), UrlOutcome::Fetched);
+                let (led, how) = (FollowUps::default(), UrlOutcome::Fetched);
                 FetchVerdict::Done { status, bytes: 0, led, how }
             }
         },
@@ -96,7 +96,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
 }
 
 /// The facts known before a request is sent.
-pub(super) struct Foreseen {
+pub(super) struct AttemptFacts {
     /// The recorded request with its secrets.
     pub(super) request: Parts,
     /// The download that runs if the stored copy does not answer the request.
@@ -115,15 +115,15 @@ pub(super) struct Foreseen {
 pub(super) async fn gather_facts(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
-) -> Result<Foreseen, FetchVerdict> {
-    if let Some(verdict) = by_rule(context, outgoing).await {
+) -> Result<AttemptFacts, FetchVerdict> {
+    if let Some(verdict) = apply_rules(context, outgoing).await {
         return Err(verdict);
     }
     let prepared = prepare(context, outgoing).await;
     let (request, job, kept) =
         prepared.map_err(|error| FetchVerdict::Failed { error, status: None })?;
     let how = kept.as_ref().and_then(|kept| is_answered(context, outgoing, kept));
-    Ok(Foreseen { request, job, kept, how })
+    Ok(AttemptFacts { request, job, kept, how })
 }
 
 /// Describes the response in `kept`, which is stored already.
@@ -131,16 +131,16 @@ pub(super) fn known<'a>(
     request: &'a Parts,
     places: &'a Places,
     kept: &'a Arc<StoredCopy>,
-) -> Answered<'a> {
+) -> StoredAnswer<'a> {
     let (status, fields, known) = (kept.status, &kept.fields, Some(Arc::clone(kept)));
-    Answered { request, places, status, fields, known }
+    StoredAnswer { request, places, status, fields, known }
 }
 
 /// Follows the references of a stored response and opens the page in a browser, if configured.
 async fn finish_stored(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
-    answered: &Answered<'_>,
+    answered: &StoredAnswer<'_>,
     bytes: u64,
     how: UrlOutcome,
 ) -> FetchVerdict {
@@ -219,13 +219,13 @@ async fn fetch_response(
 ) -> (Arc<Download>, DownloadEnd, Option<Duration>) {
     let downloads = &context.proxy.traffic.downloads;
     if outgoing.summary.kind != RequestKind::Post {
-        let about = job.about.identities();
+        let about = job.revalidation.identities();
         match downloads.join(&job.places, fields, about, clock::now(), false) {
-            Joined::Running(download) => {
+            JoinOutcome::Running(download) => {
                 let (download, outcome) = download.outcome().await;
                 let is_elsewhere = match download.head().await {
                     HeadOutcome::Keeping(head) => {
-                        (head.whose == Whose::Own && !download.is_of(&job.places))
+                        (head.whose == ResponseOwner::Own && !download.is_of(&job.places))
                             || !download.serves(fields, &head.fields)
                     }
                     _ => false,
@@ -242,7 +242,7 @@ async fn fetch_response(
                 // only, or the download failed because all its clients left or because its client
                 // is not allowed to reach this origin. So this request is sent separately.
             }
-            Joined::New(download) => return run_ours(context, job, download).await,
+            JoinOutcome::New(download) => return run_ours(context, job, download).await,
         }
     }
     let alone = downloads.unshared(&job.places, fields, clock::now());
@@ -266,7 +266,7 @@ async fn run_ours(
 /// Returns the verdict that follows from the URL and the requester without a request. `None` if the
 /// request may be sent. The configuration may have changed since the request was queued, and
 /// redirects may lead to any URL.
-async fn by_rule(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
+async fn apply_rules(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option<FetchVerdict> {
     let failed = |error: &str| Some(FetchVerdict::Failed { error: error.to_owned(), status: None });
     // An invalid URL fails later, with its own reason.
     let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local).ok()?;
@@ -344,15 +344,15 @@ async fn prepare(
         origin: resource.origin,
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
-        kept: found.spelled_alike().map(|kept| kept.status),
+        stored_status: found.spelled_alike().map(|kept| kept.status),
         // Errors of the origin are not stored, because a queued request is tried again later.
-        keeping: StorageRules {
+        storage_rules: StorageRules {
             errors: false,
             ..StorageRules::of(&config, &parts, &request.headers)
         },
-        answers: None,
-        about: found.about(|_| !is_form, personal),
-        leaving: LeavingRules::queued(&config, &UrlParts::of(&url)),
+        get_places: None,
+        revalidation: found.plan_revalidation(|_| !is_form, personal),
+        leaving_rules: LeavingRules::queued(&config, &UrlParts::of(&url)),
         allowance: allowance(context, outgoing, &parts),
         interim: None,
     };

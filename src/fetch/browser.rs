@@ -32,9 +32,9 @@ use self::pipe::MessageSplitter;
 pub(crate) use self::process::remove_leftovers;
 use self::process::{GRACE, Process, Profile};
 pub(super) use self::turns::BrowserTurns;
-use self::visit::{Cookie, Ended, Next, Visit};
+use self::visit::{Cookie, Visit, VisitActions, VisitEnd};
 use super::attempt::{owner, request_url};
-use super::follow::Answered;
+use super::follow::StoredAnswer;
 use crate::base::owner::Owner;
 use crate::base::process_group::text;
 use crate::base::small_file::{IN_SPOOL, is_inside, is_program};
@@ -78,7 +78,7 @@ pub(super) enum VisitOutcome {
 pub(super) async fn open(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
-    answered: &Answered<'_>,
+    answered: &StoredAnswer<'_>,
 ) -> VisitOutcome {
     if !is_page(outgoing, answered) {
         return VisitOutcome::Over;
@@ -135,7 +135,7 @@ pub(super) async fn open(
 
 /// Whether the response is an HTML page for people to view, not a sub-resource or the response to a
 /// form.
-fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
+fn is_page(outgoing: &Outgoing, answered: &StoredAnswer<'_>) -> bool {
     let is_of_kind = match outgoing.summary.kind {
         RequestKind::Page
         | RequestKind::Refresh
@@ -160,7 +160,7 @@ fn is_page(outgoing: &Outgoing, answered: &Answered<'_>) -> bool {
 fn proxy_for(
     context: &FetchContext,
     outgoing: &Outgoing,
-    answered: &Answered<'_>,
+    answered: &StoredAnswer<'_>,
 ) -> Result<SocketAddr, String> {
     let owner = owner(outgoing)?;
     if owner != Owner::Local {
@@ -245,9 +245,9 @@ fn cookies(fields: &HeaderMap) -> Vec<Cookie> {
 async fn browse(
     context: &FetchContext,
     parameters: &BrowserParameters<'_>,
-    visit: (Visit, Next),
+    visit: (Visit, VisitActions),
     time: std::time::Duration,
-) -> Result<Ended, String> {
+) -> Result<VisitEnd, String> {
     if is_inside(parameters.program, context.storage.store.spool().root()) {
         return Err(format!("the browser cannot be started: {IN_SPOOL}"));
     }
@@ -261,7 +261,7 @@ async fn browse(
     let visited = async {
         let ended = timeout(time, drive_visit(context, &mut process, visit)).await;
         process.end().await;
-        ended.unwrap_or(Some(Ok(Ended::OutOfTime)))
+        ended.unwrap_or(Some(Ok(VisitEnd::OutOfTime)))
     };
     let (visited, said) = tokio::join!(visited, timeout(time + 4 * GRACE, said));
     visited.unwrap_or_else(|| {
@@ -280,13 +280,13 @@ async fn browse(
 async fn drive_visit(
     context: &FetchContext,
     process: &mut Process,
-    (mut visit, mut next): (Visit, Next),
-) -> Option<Result<Ended, String>> {
+    (mut visit, mut next): (Visit, VisitActions),
+) -> Option<Result<VisitEnd, String>> {
     let (mut framing, mut piece) = (MessageSplitter::default(), vec![0; 64 << 10]);
     let meter = context.fetcher.meter();
     loop {
         if meter.count(next.bytes) {
-            return Some(Ok(Ended::OverBudget));
+            return Some(Ok(VisitEnd::OverBudget));
         }
         for message in &next.send {
             process.send(message).await.ok()?;
@@ -300,7 +300,7 @@ async fn drive_visit(
                 None => std::future::pending().await,
             }
         };
-        next = Next::default();
+        next = VisitActions::default();
         tokio::select! {
             () = quiet => next = visit.check_state(Instant::now()),
             got = process.read(&mut piece) => {

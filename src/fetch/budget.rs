@@ -24,28 +24,28 @@ pub(super) struct Budget {
     meter: Arc<Meter>,
     /// The day for which bytes are counted, in the local time zone.
     day: Date,
-    all: Used,
-    over_metered: Used,
+    all: BytesUsed,
+    over_metered: BytesUsed,
     /// Whether the current connection is metered.
     is_metered: bool,
     /// The budget in bytes chosen for this fetch only, if any. It replaces the configured budgets
     /// for a fetch.
     only_now: Option<u64>,
     /// The budget that was used up at the last [`apply_limits`](Self::apply_limits), if any.
-    spent: Option<Spent>,
+    spent: Option<ExhaustedBudget>,
     is_changed: bool,
 }
 
 /// Received bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Used {
+struct BytesUsed {
     /// Since the last start of fetching the queue.
     fetch: u64,
     /// On this day.
     day: u64,
 }
 
-impl Used {
+impl BytesUsed {
     fn add(&mut self, bytes: u64) {
         self.fetch = self.fetch.saturating_add(bytes);
         self.day = self.day.saturating_add(bytes);
@@ -56,14 +56,14 @@ impl Used {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Allowed {
     /// Over all connections.
-    pub(super) all: Most,
+    pub(super) all: BudgetLimits,
     /// Over metered connections. `None` if the current connection is not metered.
-    pub(super) over_metered: Option<Most>,
+    pub(super) over_metered: Option<BudgetLimits>,
 }
 
 /// Budgets in bytes, for a fetch and for a day; `None` if unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Most {
+pub(super) struct BudgetLimits {
     pub(super) fetch: Option<u64>,
     pub(super) day: Option<u64>,
 }
@@ -75,7 +75,7 @@ impl Allowed {
             SizeLimit::At(size) => Some(size.bytes()),
             SizeLimit::None => None,
         };
-        let most = |fetch, day| Most { fetch: bytes(fetch), day: bytes(day) };
+        let most = |fetch, day| BudgetLimits { fetch: bytes(fetch), day: bytes(day) };
         let is_metered = options.metered || class == LinkClass::Metered;
         let metered = most(options.budget_fetch_metered, options.budget_day_metered);
         Self {
@@ -87,7 +87,7 @@ impl Allowed {
 
 /// The budget that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spent {
+pub(super) struct ExhaustedBudget {
     /// Whether it is a budget for metered connections.
     pub(super) metered: bool,
     /// The start of the next day; `None` if the budget is renewed only at the next fetch of the
@@ -95,7 +95,7 @@ pub(super) struct Spent {
     pub(super) until: Option<Timestamp>,
 }
 
-impl Spent {
+impl ExhaustedBudget {
     /// The used-up budget as a reason that holds requests back.
     pub(super) fn held(self) -> Hold {
         let of = if self.until.is_some() { BudgetOf::Day } else { BudgetOf::Fetch };
@@ -124,7 +124,7 @@ impl Budget {
         allowed: Allowed,
         now: Timestamp,
         zone: &TimeZone,
-    ) -> Option<Spent> {
+    ) -> Option<ExhaustedBudget> {
         // The bytes received so far came over the former connection.
         self.count();
         self.is_metered = allowed.over_metered.is_some();
@@ -153,7 +153,7 @@ impl Budget {
         // The budgets for one fetch come first: only a person renews them, which may be after
         // midnight.
         let spent = rows.iter().find(|(left, ..)| *left == Some(0));
-        self.spent = spent.map(|(_, is_of_day, metered)| Spent {
+        self.spent = spent.map(|(_, is_of_day, metered)| ExhaustedBudget {
             metered: *metered,
             until: is_of_day.then(tomorrow),
         });
@@ -161,7 +161,7 @@ impl Budget {
     }
 
     /// The budget that was used up at the last [`apply_limits`](Self::apply_limits), if any.
-    pub(super) fn spent(&self) -> Option<Spent> {
+    pub(super) fn spent(&self) -> Option<ExhaustedBudget> {
         self.spent
     }
 
@@ -228,13 +228,13 @@ mod tests {
     }
 
     fn all(fetch: Option<u64>, day: Option<u64>) -> Allowed {
-        Allowed { all: Most { fetch, day }, over_metered: None }
+        Allowed { all: BudgetLimits { fetch, day }, over_metered: None }
     }
 
-    const FETCH: Spent = Spent { metered: false, until: None };
+    const FETCH: ExhaustedBudget = ExhaustedBudget { metered: false, until: None };
 
-    fn day(until: Timestamp) -> Spent {
-        Spent { metered: false, until: Some(until) }
+    fn day(until: Timestamp) -> ExhaustedBudget {
+        ExhaustedBudget { metered: false, until: Some(until) }
     }
 
     #[test]
@@ -291,13 +291,13 @@ mod tests {
         let (zone, now) = (TimeZone::UTC, at("2026-03-28T12:00:00Z"));
         let midnight = Some(at("2026-03-29T00:00:00Z"));
         let (usual, mut budget) = (all(None, Some(1_000)), Budget::default());
-        let most = Most { fetch: Some(30), day: Some(50) };
+        let most = BudgetLimits { fetch: Some(30), day: Some(50) };
         let metered = Allowed { over_metered: Some(most), ..usual };
         assert_eq!(budget.apply_limits(usual, now, &zone), None);
         come(&budget, 500);
         assert_eq!(budget.apply_limits(metered, now, &zone), None);
         come(&budget, 30);
-        let fetch = Spent { metered: true, until: None };
+        let fetch = ExhaustedBudget { metered: true, until: None };
         assert_eq!(budget.apply_limits(metered, now, &zone), Some(fetch));
         // Fetching continues as soon as the connection is not metered.
         assert_eq!(budget.apply_limits(usual, now, &zone), None);
@@ -306,7 +306,7 @@ mod tests {
         budget.start_fetch(None);
         assert_eq!(budget.apply_limits(metered, now, &zone), None);
         come(&budget, 20);
-        let day = Spent { metered: true, until: midnight };
+        let day = ExhaustedBudget { metered: true, until: midnight };
         assert_eq!(budget.apply_limits(metered, now, &zone), Some(day));
         // A budget chosen for one fetch holds over every connection; the day's budget stays.
         budget.start_fetch(Some(5_000));
@@ -326,14 +326,18 @@ mod tests {
             );
             Config::parse(&text, Path::new("test.conf")).unwrap()
         };
-        let most = Most { fetch: Some(1_000), day: Some(2_000) };
+        let most = BudgetLimits { fetch: Some(1_000), day: Some(2_000) };
         for (text, class, want) in [
             ("", LinkClass::Usual, None),
             ("", LinkClass::Metered, Some(most)),
             ("metered = true", LinkClass::Usual, Some(most)),
         ] {
             let allowed = Allowed::of(&options(text).fetch_options, class);
-            assert_eq!((allowed.over_metered, allowed.all), (want, Most::default()), "{text}");
+            assert_eq!(
+                (allowed.over_metered, allowed.all),
+                (want, BudgetLimits::default()),
+                "{text}"
+            );
         }
     }
 }

@@ -19,7 +19,7 @@ use wwwoffle_http::redirect::location;
 
 /// A stored response whose request is still in the queue.
 #[derive(Debug)]
-pub(super) struct Answered<'a> {
+pub(super) struct StoredAnswer<'a> {
     /// The recorded request with its secrets.
     pub(super) request: &'a Parts,
     /// The places of the response.
@@ -34,14 +34,14 @@ pub(super) struct Answered<'a> {
 
 /// The actions to perform before a request leaves the queue.
 #[derive(Debug, Default)]
-pub(super) struct Following {
+pub(super) struct FollowUps {
     /// The requests to queue.
     pub(super) next: Vec<Outgoing>,
     /// The events to report when the requests are queued.
     pub(super) events: Vec<Event>,
 }
 
-impl Answered<'_> {
+impl StoredAnswer<'_> {
     /// Returns the stored copy; `None` if it has been removed. Looks it up if it is not `known`.
     ///
     /// # Errors
@@ -72,11 +72,11 @@ pub(super) async fn follow(
     context: &Arc<FetchContext>,
     runs: &Runs,
     outgoing: &Outgoing,
-    answered: &Answered<'_>,
-) -> Result<Following, String> {
+    answered: &StoredAnswer<'_>,
+) -> Result<FollowUps, String> {
     let Some(target) = location(request_url(outgoing), answered.status, answered.fields) else {
         let kept = answered.stored_copy(context).await.map_err(|error| error_chain(&error))?;
-        let Some(kept) = kept else { return Ok(Following::default()) };
+        let Some(kept) = kept else { return Ok(FollowUps::default()) };
         let request = answered.request;
         let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;
         for next in &mut next {
@@ -86,7 +86,7 @@ pub(super) async fn follow(
                 next.summary.priority = outgoing.summary.priority;
             }
         }
-        return Ok(Following { next, events: Vec::new() });
+        return Ok(FollowUps { next, events: Vec::new() });
     };
     let request = answered.request;
     let mut following =

@@ -3,7 +3,7 @@
 use tokio::time::Instant;
 
 use crate::base::pace::Pace;
-use wwwoffle_api::Whole;
+use wwwoffle_api::TotalProgress;
 
 /// The samples from which the rate and the remaining time are estimated.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +15,16 @@ pub struct Gauge {
 impl Gauge {
     /// Adds the rate and the time left to `counted`. The time is omitted if `counted.left` is 0 or
     /// does not fall, or if the mode does not allow fetching now (`moves` is false).
-    pub fn measure(&mut self, counted: Whole, moves: bool, now: Instant) -> Whole {
+    pub fn measure(&mut self, counted: TotalProgress, moves: bool, now: Instant) -> TotalProgress {
         for (pace, number) in [(&mut self.bytes, counted.bytes), (&mut self.left, counted.left)] {
             if pace.has_begun() { pace.add_sample(now, number) } else { pace.begin(now, number) }
         }
         let time = self.left.time_until_zero().filter(|_| moves && counted.left > 0);
-        Whole { rate: self.bytes.rise(), seconds_left: time.map(|time| time.as_secs()), ..counted }
+        TotalProgress {
+            rate: self.bytes.rise(),
+            seconds_left: time.map(|time| time.as_secs()),
+            ..counted
+        }
     }
 }
 
@@ -44,9 +48,15 @@ impl Tally {
     }
 
     /// The progress, with the received `bytes` and the number of requests `left`.
-    pub(super) fn progress(&mut self, bytes: u64, left: u64, moves: bool, now: Instant) -> Whole {
+    pub(super) fn progress(
+        &mut self,
+        bytes: u64,
+        left: u64,
+        moves: bool,
+        now: Instant,
+    ) -> TotalProgress {
         let (done, failed) = (self.done, self.failed);
-        let counted = Whole { done, failed, left, bytes, ..Whole::default() };
+        let counted = TotalProgress { done, failed, left, bytes, ..TotalProgress::default() };
         self.gauge.measure(counted, moves, now)
     }
 }
@@ -65,7 +75,7 @@ mod tests {
             (true, [20, 10, 0], None),
         ] {
             let (mut tally, start) = (Tally::default(), Instant::now());
-            let mut last = Whole::default();
+            let mut last = TotalProgress::default();
             for (index, left) in (0_u64..).zip(left) {
                 tally.count_done();
                 let now = start + Duration::from_secs(5 * index);

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use wwwoffle_config::Config;
 use wwwoffle_spool::{OutgoingSummary, Place, RequestState};
 
-use super::budget::Spent;
+use super::budget::ExhaustedBudget;
 use super::schedule::Rests;
 use super::work::may_start;
 use crate::base::clock;
@@ -18,16 +18,16 @@ use wwwoffle_api::Hold;
 
 /// The state by which queued requests are judged. Create a new one for each check.
 #[derive(Debug)]
-pub struct Holder<'a> {
+pub struct HoldState<'a> {
     context: &'a FetchContext,
     config: Arc<Config>,
     zone: TimeZone,
     now: Timestamp,
     may_dial: bool,
-    spent: Option<Spent>,
+    spent: Option<ExhaustedBudget>,
 }
 
-impl<'a> Holder<'a> {
+impl<'a> HoldState<'a> {
     /// Reads the current state.
     #[must_use]
     pub fn new(context: &'a FetchContext) -> Self {
@@ -71,7 +71,7 @@ impl<'a> Holder<'a> {
 struct HoldFacts {
     now: Timestamp,
     may_dial: bool,
-    spent: Option<Spent>,
+    spent: Option<ExhaustedBudget>,
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
@@ -120,11 +120,11 @@ pub fn all_held<'a>(
     context: &FetchContext,
     places: impl Iterator<Item = &'a Place>,
 ) -> Option<Vec<(Hold, u64)>> {
-    let (holder, mut causes) = (Holder::new(context), BTreeMap::<Hold, u64>::new());
+    let (hold_state, mut causes) = (HoldState::new(context), BTreeMap::<Hold, u64>::new());
     let queue = context.storage.store.spool().queue();
     for place in places {
         // If the request has left the queue, nothing holds it back, and its event follows soon.
-        let held = queue.summary(&place.key()).and_then(|request| holder.held(&request))?;
+        let held = queue.summary(&place.key()).and_then(|request| hold_state.held(&request))?;
         if !held.lasts() {
             return None;
         }
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn the_longest_lasting_hold_is_reported() {
         let free = HoldFacts { now: at(100), may_dial: true, ..HoldFacts::default() };
-        let day = Spent { metered: true, until: Some(at(900)) };
-        let fetch = Spent { metered: false, until: None };
+        let day = ExhaustedBudget { metered: true, until: Some(at(900)) };
+        let fetch = ExhaustedBudget { metered: false, until: None };
         let closed = |until| Rests { closed: Some(at(until)), polite: None };
         let polite = Rests { closed: None, polite: Some(at(105)) };
         let budget = |of, metered, until| Some(Hold::Budget { of, metered, until });

@@ -141,27 +141,27 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
     debug!(url = monitor.request.summary.place.url(), schedule = %monitor.schedule, "a page is due");
     let mut request = monitor.request;
     request.summary.queued = now;
-    if let Some(aim) = aim(&request) {
+    if let Some(aim) = fetch_spec(&request) {
         request.options = None;
         match recurse::begin_at(context, request.clone(), &aim).await {
-            Ok(_) => return noted(context, key, now).await,
+            Ok(_) => return record_fetch_time(context, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is fetched anyway.
             Err(error) => warn!(error = error_chain(&error), "links of a page are not followed"),
         }
     }
     fetch::put(context, request).await?;
-    noted(context, key, now).await
+    record_fetch_time(context, key, now).await
 }
 
-async fn noted(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), Error> {
+async fn record_fetch_time(context: &FetchContext, key: Key, now: Timestamp) -> Result<(), Error> {
     context.storage.store.run(move |spool| spool.monitors().record_run(&key, now)).await?;
     context.fetcher.wake();
     Ok(())
 }
 
 /// The links and sub-resources to fetch with the page, if the request names them.
-pub(crate) fn aim(request: &Outgoing) -> Option<FetchSpec> {
+pub(crate) fn fetch_spec(request: &Outgoing) -> Option<FetchSpec> {
     serde_json::from_str(request.options.as_deref()?).ok()
 }
 

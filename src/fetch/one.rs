@@ -10,7 +10,7 @@ use wwwoffle_spool::{Error, FinishOutcome, Outgoing, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
 use super::attempt::attempt;
-use super::follow::Following;
+use super::follow::FollowUps;
 use super::recurse::NotBegun;
 use super::schedule::time_after;
 use super::verdict::{FetchVerdict, delay};
@@ -123,7 +123,7 @@ fn take_respelled(verdict: &mut FetchVerdict, outgoing: &Outgoing) -> Option<Out
 /// request as the start of a recursive fetch, starts the recursive fetch first.
 async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing>, Error> {
     let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
-    let Some(aim) = monitor::aim(&outgoing) else { return Ok(Some(outgoing)) };
+    let Some(aim) = monitor::fetch_spec(&outgoing) else { return Ok(Some(outgoing)) };
     outgoing.options = None;
     match recurse::begin_at(context, outgoing.clone(), &aim).await {
         Ok(_) => {}
@@ -141,7 +141,7 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
 /// Queues the requests that follow from a response, and reports their events.
 async fn queue_following(context: &FetchContext, verdict: &mut FetchVerdict) -> Result<(), Error> {
     let FetchVerdict::Done { led, .. } = verdict else { return Ok(()) };
-    let Following { next, events } = std::mem::take(led);
+    let FollowUps { next, events } = std::mem::take(led);
     if !next.is_empty() {
         enqueue(context, next).await?;
     }

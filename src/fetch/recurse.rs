@@ -20,7 +20,7 @@ pub(crate) mod read;
 pub mod robots;
 pub mod run;
 pub mod runs;
-mod sub;
+mod sub_resource;
 pub mod traps;
 
 pub(crate) use begin::begin_at;

@@ -10,7 +10,7 @@ use wwwoffle_spool::{Outgoing, RequestKind, RequestState};
 use wwwoffle_url::CanonicalUrl;
 
 use super::attempt::{owner, request_url};
-use super::follow::Following;
+use super::follow::FollowUps;
 use super::redirect::{MAX_HOPS, redirected};
 use super::want;
 use crate::base::clock;
@@ -37,7 +37,7 @@ pub(super) async fn redirect(
     request: &Parts,
     status: StatusCode,
     target: &str,
-) -> Result<Following, String> {
+) -> Result<FollowUps, String> {
     let left_to_browsers = "the configuration fetches it only for browsers ([dont-get] \
         get-recursive)";
     let forbidden = (!is_recursive(context, target)).then_some(left_to_browsers);
@@ -57,14 +57,14 @@ pub(super) async fn of(
     status: StatusCode,
     target: &str,
     forbidden: Option<&str>,
-) -> Result<Following, String> {
+) -> Result<FollowUps, String> {
     let event = Event::Redirect {
         url: outgoing.summary.place.url().to_owned(),
         status: status.as_u16(),
         location: shown_location(target, &context.base.local),
     };
     let owner = owner(outgoing)?;
-    let mut following = Following { next: Vec::new(), events: vec![event] };
+    let mut following = FollowUps { next: Vec::new(), events: vec![event] };
     let next = successor(context, outgoing, owner, request.clone(), status, target);
     let Some((mut next, places)) = next else { return Ok(following) };
     next.summary.asked_from = outgoing.summary.asked_from;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hyper::StatusCode;
 use wwwoffle_config::FetchOptions;
 
-use super::follow::Following;
+use super::follow::FollowUps;
 use super::recurse::run::UrlOutcome;
 use crate::proxy::keep::NotKept;
 
@@ -16,7 +16,7 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 #[derive(Debug)]
 pub(super) enum FetchVerdict {
     /// The response is stored, and the request leaves the queue.
-    Done { status: StatusCode, bytes: u64, led: Following, how: UrlOutcome },
+    Done { status: StatusCode, bytes: u64, led: FollowUps, how: UrlOutcome },
     /// No run fetches the URL, because the site's `robots.txt` forbids it.
     LeftAlone,
     /// A temporary failure: the request waits for another attempt. `acted`: the origin may have

@@ -195,7 +195,7 @@ pub(super) fn build_request(
 
 /// The queued form of the request `ask`.
 pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
-    let (parts, ()) = ask.wire(&context.base.pseudonym).into_parts();
+    let (parts, ()) = ask.origin_request(&context.base.pseudonym).into_parts();
     let secrets = head::write_secrets(&parts.headers);
     let head = head::write_request(&parts);
     let mut outgoing =

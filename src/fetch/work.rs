@@ -12,7 +12,7 @@ use wwwoffle_spool::OutgoingSummary;
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::attempt::base_of;
-use super::budget::{self, Allowed, Spent};
+use super::budget::{self, Allowed, ExhaustedBudget};
 use super::schedule::ScheduleLimits;
 use super::{last, lock, one, recurse, rests, windows};
 use crate::base::clock;
@@ -54,7 +54,7 @@ struct WorkState {
     /// The configuration of the last check. If it changes, deferred requests are checked again.
     config: Arc<Config>,
     zone: TimeZone,
-    spent: Option<Spent>,
+    spent: Option<ExhaustedBudget>,
     remembered: Instant,
 }
 
@@ -138,16 +138,16 @@ impl WorkState {
     }
 
     /// Applies the budget limits, and logs each change. Returns the exhausted budget, if any.
-    fn check_budget(&mut self, now: Timestamp) -> Option<Spent> {
+    fn check_budget(&mut self, now: Timestamp) -> Option<ExhaustedBudget> {
         let class = self.context.net.link.class(&self.config);
         let allowed = Allowed::of(&self.config.fetch_options, class);
         let spent = lock(&self.context.fetcher.budget).apply_limits(allowed, now, &self.zone);
         if spent != self.spent {
             match spent {
-                Some(Spent { until: None, metered }) => {
+                Some(ExhaustedBudget { until: None, metered }) => {
                     info!(metered, "the budget is spent until the queue is fetched again");
                 }
-                Some(Spent { until: Some(until), metered }) => {
+                Some(ExhaustedBudget { until: Some(until), metered }) => {
                     info!(%until, metered, "the daily budget is used up");
                 }
                 None => info!("a new budget for fetching has begun"),

@@ -11,7 +11,7 @@ use wwwoffle_spool::MAX_CONNECTION;
 
 use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
-use crate::net::upstream::Secured;
+use crate::net::upstream::TlsDetails;
 use wwwoffle_api::{Certificate, Connection};
 
 /// The maximum size of the origin's own certificate for storing it as sent, in bytes. Of a larger
@@ -27,7 +27,7 @@ const LEFT_OUT: &str = "certificates-left-out";
 
 /// The block stored with an entry: lines `name: value` that each end with CR LF.
 #[must_use]
-pub fn account(secured: &Secured) -> Vec<u8> {
+pub fn account(secured: &TlsDetails) -> Vec<u8> {
     let version = format!("{:?}", secured.version).replace('_', ".");
     // rustls writes `TLS13_…` for the IANA name `TLS_…`.
     let suite = format!("{:?}", secured.suite).replace("TLS13_", "TLS_");
@@ -104,8 +104,8 @@ mod tests {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
     }
 
-    fn secured(sent: Vec<CertificateDer<'static>>, by_exception: bool) -> Secured {
-        Secured {
+    fn secured(sent: Vec<CertificateDer<'static>>, by_exception: bool) -> TlsDetails {
+        TlsDetails {
             version: ProtocolVersion::TLSv1_3,
             suite: CipherSuite::TLS13_AES_256_GCM_SHA384,
             chain: sent.into(),

@@ -255,7 +255,7 @@ pub async fn watch_link(context: Arc<NetContext>, prober: Prober) {
             // before the change are discarded.
             _changed = chosen.changed() => while reports.try_recv().is_ok() {},
             () = context.link.news.notified() => {}
-            Some(report) = reports.recv() => work.reported(report),
+            Some(report) = reports.recv() => work.record_origin_report(report),
             () = kernel.next() => {
                 let standing = kernel.connectivity().await;
                 work.handle_kernel_report(standing);
@@ -309,7 +309,7 @@ impl LinkTask {
         self.take(Observation::Probed(finding));
     }
 
-    fn reported(&mut self, OriginReport { origin, answered }: OriginReport) {
+    fn record_origin_report(&mut self, OriginReport { origin, answered }: OriginReport) {
         self.take(if answered {
             Observation::Reached(origin)
         } else {

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::Chain;
 
 /// The certificate on a message page.
@@ -59,7 +59,7 @@ pub struct CertificatePage<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> Page {
+pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> RenderedPage {
     let (state, fault, differs) = match site.standing {
         CertificateState::Refused { fault, differs } => {
             ("refused", Some(shown::text(fault)), differs)

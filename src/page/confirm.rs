@@ -2,7 +2,7 @@
 
 use crate::base::shown::{self, ShownUrl};
 use crate::page::ways::PageLink;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The content of the page. The request body is not part of it: the daemon keeps it under the
 /// ticket.
@@ -26,7 +26,7 @@ pub struct Confirm<'a> {
 
 /// Renders the page, with status 504.
 #[must_use]
-pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> Page {
+pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> RenderedPage {
     let url = confirm.url;
     let is_form = confirm.method == "POST";
     // For a form, similar stored pages are not offered: none of them is the response to it.

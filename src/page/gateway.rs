@@ -1,7 +1,7 @@
 //! The gateway's own pages: a form for an address, and the confirmation before a form is sent.
 
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The path of the address form.
 pub const PATH: &str = "/gateway/";
@@ -27,7 +27,7 @@ pub struct Send<'a> {
 /// Renders the page with the address form. `typed` is an address that cannot be parsed, and the
 /// reason.
 #[must_use]
-pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
+pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> RenderedPage {
     let (typed, refused) = typed.unzip();
     let view = view! {
         path: PATH,
@@ -40,7 +40,7 @@ pub fn page(shell: &Shell, typed: Option<(&str, &str)>) -> Page {
 
 /// Renders the page that asks whether to send a form.
 #[must_use]
-pub fn send(shell: &Shell, send: &Send<'_>) -> Page {
+pub fn send(shell: &Shell, send: &Send<'_>) -> RenderedPage {
     let view = view! {
         url: ShownUrl::new(send.url),
         size: shown::bytes(send.bytes),

@@ -12,7 +12,7 @@ use hyper::header::HeaderName;
 #[derive(Clone, Copy, Debug)]
 pub struct Attempt<'a> {
     /// How the request reached us.
-    pub over: Over,
+    pub over: Transport,
     /// Whether the method promises to change nothing: GET, HEAD or OPTIONS.
     pub safe_method: bool,
     /// Whether `Host` is one of the local names with one of our ports.
@@ -49,7 +49,7 @@ pub fn single_value<'fields>(
 
 /// How a request reached us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Transport {
     /// The Unix socket in the spool. Any user who may open it may send commands.
     UnixSocket,
     /// The proxy port, which any page in a browser can address.
@@ -144,7 +144,7 @@ pub fn guard(asked: &Attempt<'_>) -> GuardVerdict {
 }
 
 fn refusal(asked: &Attempt<'_>) -> Option<GuardRefusal> {
-    if asked.over == Over::UnixSocket {
+    if asked.over == Transport::UnixSocket {
         return None;
     }
     if !asked.host_is_ours {
@@ -187,7 +187,7 @@ mod tests {
     use hyper::header::{HeaderValue, ORIGIN};
 
     use super::{
-        ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard,
+        ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Token, Transport, guard,
         single_value,
     };
 
@@ -195,7 +195,7 @@ mod tests {
 
     /// A form of ours, sent by a browser from a page of ours.
     const FORM: Attempt<'static> = Attempt {
-        over: Over::Tcp,
+        over: Transport::Tcp,
         safe_method: false,
         host_is_ours: true,
         fetch_site: Some("same-origin"),
@@ -305,7 +305,7 @@ mod tests {
             ("undo without token", Attempt { token: Token::Absent, ..UNDO }, Some(NoToken)),
             ("undo of another", Attempt { token: Token::Wrong, ..UNDO }, Some(WrongToken)),
             ("undo by rebinding", Attempt { host_is_ours: false, ..UNDO }, Some(ForeignHost)),
-            ("the socket", Attempt { over: Over::UnixSocket, ..hostile }, None),
+            ("the socket", Attempt { over: Transport::UnixSocket, ..hostile }, None),
             ("all at once", hostile, Some(ForeignHost)),
         ];
         for (what, asked, want) in table {

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{self, BuiltIn, Catalogue};
 use crate::net::certificates::with_colons;
-use crate::page::{HTML, Page, Shell};
+use crate::page::{HTML, RenderedPage, Shell};
 use wwwoffle_http::caching::language::Languages;
 
 /// The built-in templates by name, partial ones first.
@@ -259,7 +259,12 @@ impl Templates {
 
 impl Shell {
     /// Renders the template called `name` as a page.
-    pub(crate) fn page(&self, name: &'static str, status: u16, page: &impl Serialize) -> Page {
+    pub(crate) fn page(
+        &self,
+        name: &'static str,
+        status: u16,
+        page: &impl Serialize,
+    ) -> RenderedPage {
         let zone = self.zone.clone();
         let time = move |time: Serde<Timestamp>| Value::from(Serde(ShownTime::new(*time, &zone)));
         let context = Context {
@@ -272,7 +277,7 @@ impl Shell {
             page,
         };
         let body = self.templates.render(self.language, name, context);
-        Page { status, content_type: HTML, body }
+        RenderedPage { status, content_type: HTML, body }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{Timestamp, tz::TimeZone};
 
 use crate::base::shown;
-use crate::page::{HTML, Language, LocalOrigin, Page, Shell, Templates};
+use crate::page::{HTML, Language, LocalOrigin, RenderedPage, Shell, Templates};
 use wwwoffle_api::Mode;
 
 /// Values that must appear as text, or not at all.
@@ -57,7 +57,7 @@ pub(crate) fn time() -> Timestamp {
     "2026-11-20T12:00:00Z".parse().unwrap()
 }
 
-pub(crate) fn undone(templates: &Arc<Templates>) -> Page {
+pub(crate) fn undone(templates: &Arc<Templates>) -> RenderedPage {
     let shell = Shell { templates: Arc::clone(templates), ..shell() };
     crate::page::undone::page(&shell, "http://a.example/<b>", true)
 }
@@ -124,7 +124,7 @@ const ATTRIBUTES: &[&str] = &[
 
 /// Parses the page tag by tag, as a browser would. It fails if the page is not well formed or if a
 /// value became markup.
-pub(crate) fn assert_harmless(page: &Page) {
+pub(crate) fn assert_harmless(page: &RenderedPage) {
     let html = &page.body;
     assert_eq!(page.content_type, HTML);
     assert!(html.starts_with(

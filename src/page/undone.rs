@@ -3,7 +3,7 @@
 use wwwoffle_url::url_encode_form_args;
 
 use crate::base::shown::ShownUrl;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The path of the page.
 pub const PATH: &str = "/undone/";
@@ -25,7 +25,7 @@ pub fn path_of(url: &str, removed: bool) -> String {
 /// Renders the page; `removed` says whether the queue had a request for `url`. If it had none,
 /// `url` may be empty, because the address of the page does not contain it.
 #[must_use]
-pub fn page(shell: &Shell, url: &str, removed: bool) -> Page {
+pub fn page(shell: &Shell, url: &str, removed: bool) -> RenderedPage {
     shell.page("undone.html", 200, &view! { url: ShownUrl::new(url), removed })
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::Priority;
 
 /// The content of the page.
@@ -44,7 +44,7 @@ struct SegmentView {
 
 /// Renders the page, with status 504, so that a program does not mistake it for the requested page.
 #[must_use]
-pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> Page {
+pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> RenderedPage {
     let url = will_get.url;
     let versions = will_get.has_versions.then(|| PageLink::versions(url)).flatten();
     let ways = [

@@ -10,11 +10,11 @@
 //! deliberately expensive in memory and time. So only a few run at once, results are cached, and a
 //! client that guesses has to wait.
 
-mod checked;
 pub mod crowd;
 mod log_throttle;
 mod logins;
 pub mod names;
+mod password_cache;
 pub mod refusals;
 mod tries;
 

@@ -41,7 +41,9 @@ pub(super) async fn execute_decision(
             }
         }
         (Decision::ServeVersion, Some(kept)) => memento::serve(context, &ask, &kept),
-        (Decision::ServeAndRefresh, Some(kept)) => offline::refresh(context, &ask, &kept).await,
+        (Decision::ServeAndRefresh, Some(kept)) => {
+            offline::queue_refresh(context, &ask, &kept).await
+        }
         (Decision::ServeAndRevalidate, Some(kept)) => {
             let status = CacheStatus::Hit(reuse_reason(&ask));
             match recode::look_ahead(serve_copy::serve(context, &ask, &kept, status)).await {
@@ -56,8 +58,8 @@ pub(super) async fn execute_decision(
             Box::pin(origin_fetch::fetch(context, client, ask, &found)).await
         }
         (Decision::Pass, _) => Box::pin(forward::send(context, client, &ask, &found, rest)).await,
-        (Decision::QueuePage, _) => offline::page(context, &ask).await,
-        (Decision::QueuePart, _) => offline::part(context, &ask).await,
+        (Decision::QueuePage, _) => offline::queue_page(context, &ask).await,
+        (Decision::QueuePart, _) => offline::queue_part(context, &ask).await,
         (Decision::Confirm, Some(kept)) if ask.asked.form_answer => {
             form_again::confirm(context, &ask, &kept)
         }

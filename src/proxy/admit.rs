@@ -56,7 +56,7 @@ pub(super) fn end(
     audience: Audience,
 ) -> Response<Body> {
     let notice = Message::Denied(Denied::Machine);
-    let mut response = reply::unless_part(context, reader, audience, &notice);
+    let mut response = reply::page_or_empty(context, reader, audience, &notice);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

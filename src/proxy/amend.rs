@@ -31,7 +31,7 @@ pub(super) struct Amendment {
 /// The mark of a response of an origin, received now or stored. Our own messages do not have it and
 /// are not changed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Foreign;
+pub(super) struct OriginResponseMark;
 
 impl Amendment {
     /// The configured changes to the response for `ask`; `None` if there are no changes.
@@ -56,7 +56,7 @@ impl Amendment {
         context: &ProxyContext,
         mut answer: Response<Body>,
     ) -> Response<Body> {
-        if answer.extensions().get::<Foreign>().is_none() {
+        if answer.extensions().get::<OriginResponseMark>().is_none() {
             return answer;
         }
         if self.location_error && self.leads_to_blocked(&answer) {

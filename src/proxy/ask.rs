@@ -19,7 +19,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::audience::Audience;
 use super::decide::{DecisionInput, MethodKind, Queueing};
-use super::http2::Unframed;
+use super::http2::UndeclaredBody;
 use super::intent::{Intent, wants_event_stream};
 use super::modify::Modification;
 use super::reload;
@@ -160,7 +160,7 @@ impl ProxyRequest {
     ) -> Self {
         let Parts { method, version, headers: fields, extensions, .. } = request;
         let config = context.base.config();
-        let has_body = has_body(&fields) || extensions.get::<Unframed>().is_some();
+        let has_body = has_body(&fields) || extensions.get::<UndeclaredBody>().is_some();
         let mut head = ClientHead::new(method, version, fields);
         let intent = head.audience.intent;
         let shown_at = memento::displayed_version(&mut head.fields, &context.base.local)
@@ -187,7 +187,7 @@ impl ProxyRequest {
             upgrade: head.upgrade.is_some(),
             noise: config.noise().matches(&resource.url).is_some(),
             event_stream: wants_event_stream(&head.fields),
-            standing: standing(context, &ruling, &bare),
+            standing: request_policy(context, &ruling, &bare),
             queueing: queueing(&config, &parts),
             recursive: *config.dont_get.get_recursive.of(&parts),
             dated: false,
@@ -218,7 +218,7 @@ impl ProxyRequest {
     ///
     /// The sender adds the framing of the body.
     #[must_use]
-    pub fn wire(&self, pseudonym: &str) -> Request<()> {
+    pub fn origin_request(&self, pseudonym: &str) -> Request<()> {
         let mut request = Request::new(());
         *request.method_mut() = self.head.method.clone();
         *request.uri_mut() = self.resource.path.clone().into();
@@ -347,7 +347,7 @@ fn method_kind(head: &ClientHead, small_post: bool, has_body: bool) -> MethodKin
 }
 
 /// The rule for storing the response to a request that `ruling` allows.
-fn standing(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> StoragePolicy {
+fn request_policy(context: &ProxyContext, ruling: &Ruling, url: &CanonicalUrl) -> StoragePolicy {
     match ruling {
         // The host is needed for the login to a captive portal, so it is treated like a nearby
         // host.

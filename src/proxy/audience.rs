@@ -4,7 +4,7 @@
 //! A browser would not show a message page in place of a picture, and would run it in place of a
 //! script. The empty body has the status of the message. So a picture shows its alternative text, a
 //! script reports the failure to its page, and `fetch` sees an error. Blocked sub-resources are
-//! different: see [`Audience::in_place_of_blocked`].
+//! different: see [`Audience::blocked_replacement`].
 
 use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode};
@@ -108,7 +108,7 @@ impl Audience {
     /// The substitute for a blocked sub-resource. `None` if the response is for no sub-resource, or
     /// if the sub-resource gets the usual refusal.
     #[must_use]
-    pub fn in_place_of_blocked(self) -> Option<Response<Body>> {
+    pub fn blocked_replacement(self) -> Option<Response<Body>> {
         match self.kind.blocked {
             _ if !self.is_part() => None,
             Blocked::Refused => None,
@@ -199,7 +199,7 @@ mod tests {
             ("document", None),
             ("what else", None),
         ] {
-            let got = asking(dest).in_place_of_blocked();
+            let got = asking(dest).blocked_replacement();
             let kind =
                 got.as_ref().map(|response| response.headers()[CONTENT_TYPE].to_str().unwrap());
             assert_eq!(kind, want, "{dest}");
@@ -223,7 +223,7 @@ mod tests {
             .into_iter()
             .collect();
             let audience = Audience::of(&Method::GET, &fields);
-            assert!(audience.is_part() && audience.in_place_of_blocked().is_none(), "{accept}");
+            assert!(audience.is_part() && audience.blocked_replacement().is_none(), "{accept}");
             let nothing = audience.empty_response(504);
             assert_eq!(nothing.status(), 504);
             let got = nothing.headers().get(CONTENT_TYPE).map(|kind| kind.to_str().unwrap());
@@ -240,7 +240,7 @@ mod tests {
         for dest in destinations().chain(["what else"]) {
             let (audience, mut ways) = (asking(dest), 0);
             for (status, message) in all("http://a.example/<b>", &chain) {
-                for answer in [reply::message_for, reply::unless_part] {
+                for answer in [reply::message_for, reply::page_or_empty] {
                     let response = answer(&context, &reader, audience, &message);
                     assert_eq!(response.status(), status, "{dest} {message:?}");
                     let kind = response.headers().get(CONTENT_TYPE).cloned();

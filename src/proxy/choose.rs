@@ -53,10 +53,10 @@ impl CopyLookup {
     ) -> Self {
         if own.is_empty() || public.is_empty() {
             let all = if own.is_empty() { public } else { own };
-            return Self::in_one_place(all, request);
+            return Self::from_one_place(all, request);
         }
-        let mut own = Self::in_one_place(own, request.clone());
-        let public = Self::in_one_place(public, request);
+        let mut own = Self::from_one_place(own, request.clone());
+        let public = Self::from_one_place(public, request);
         (own.own, own.other) = match (own.own, public.own) {
             (Some(own), Some(public)) if own.stored().date() < public.stored().date() => {
                 (Some(public), Some(own))
@@ -79,7 +79,7 @@ impl CopyLookup {
         Self { near: Some(Arc::new(kept)), ..Self::default() }
     }
 
-    fn in_one_place(all: Vec<Arc<StoredCopy>>, request: HeaderMap) -> Self {
+    fn from_one_place(all: Vec<Arc<StoredCopy>>, request: HeaderMap) -> Self {
         let stored = stored(&all);
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
@@ -144,7 +144,7 @@ impl CopyLookup {
     }
 
     #[must_use]
-    fn without_respelled(mut self) -> Self {
+    fn remove_respelled(mut self) -> Self {
         self.near = self.near.filter(|_| !self.is_respelled);
         self.is_respelled = false;
         self
@@ -180,7 +180,11 @@ impl CopyLookup {
     /// The revalidation of the copies that the client can read, as `takes` decides. `personal` is
     /// the argument of [`ConditionalRequest::for_stored`].
     #[must_use]
-    pub fn about(&self, takes: impl Fn(&StoredCopy) -> bool, personal: bool) -> Revalidation {
+    pub fn plan_revalidation(
+        &self,
+        takes: impl Fn(&StoredCopy) -> bool,
+        personal: bool,
+    ) -> Revalidation {
         // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
         let can_hold = |kept: &&Arc<StoredCopy>| kept.status.is_success() && takes(kept);
         let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
@@ -238,14 +242,14 @@ pub(super) async fn look_up(
     if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(CopyLookup::default());
     }
-    let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
+    let selecting = || ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
     let found =
         find(&context.storage.store, &ask.places, ask.start.config.caching.shared, selecting)
             .await?;
     // Online a copy of another spelling is not used: the origin may have another resource under the
     // requested spelling. The response to a form is an exception, because no origin has it.
     let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
-    let found = if takes_respelled { found } else { found.without_respelled() };
+    let found = if takes_respelled { found } else { found.remove_respelled() };
     let is_withheld =
         |kept: &StoredCopy| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
@@ -273,7 +277,7 @@ pub(crate) async fn find(
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {
-        let [own, public] = [own_others, public_others].map(without_redirects_back);
+        let [own, public] = [own_others, public_others].map(remove_redirects_back);
         let others = CopyLookup::new(own, public, HeaderMap::new());
         let is_respelled = others.near.is_some();
         return Ok(CopyLookup {
@@ -291,7 +295,7 @@ pub(crate) async fn find(
 
 /// Leaves out redirects to their own URL. They were stored for another spelling of this URL, and
 /// would send the client back to the spelling that it requests, in a loop.
-fn without_redirects_back(mut copies: Vec<Arc<StoredCopy>>) -> Vec<Arc<StoredCopy>> {
+fn remove_redirects_back(mut copies: Vec<Arc<StoredCopy>>) -> Vec<Arc<StoredCopy>> {
     copies.retain(|kept| {
         let url = kept.entry.url();
         let target = location(url, kept.status, &kept.fields);

@@ -7,7 +7,7 @@ use wwwoffle_url::Key;
 
 use super::access::Access;
 use super::download::Downloads;
-use super::gateway::Posted;
+use super::gateway::PendingForm;
 use super::last::LastAnswers;
 use super::tickets::Tickets;
 use crate::base::context::BaseContext;
@@ -61,7 +61,7 @@ pub struct Confirmations {
     /// Forms sent through the proxy.
     pub tickets: Tickets,
     /// Forms sent in the gateway.
-    pub(crate) posted: Tickets<Posted>,
+    pub(crate) posted: Tickets<PendingForm>,
 }
 
 impl Default for Confirmations {

@@ -172,12 +172,12 @@ pub fn decide(mode: Mode, kept: CopyState, online: OnlineUse, asked: DecisionInp
         return Decision::ServeVersion;
     }
     match mode {
-        Mode::Online => with_a_line(kept, online, asked),
+        Mode::Online => decide_online(kept, online, asked),
         Mode::Autodial => match kept {
             CopyState::Whole if !asked.reload && asked.reads() => Decision::Serve,
-            _ => with_a_line(kept, online, asked),
+            _ => decide_online(kept, online, asked),
         },
-        Mode::Offline => without_a_line(kept, asked),
+        Mode::Offline => decide_offline(kept, asked),
     }
 }
 
@@ -204,7 +204,7 @@ impl DecisionInput {
     }
 }
 
-fn with_a_line(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
+fn decide_online(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.only_if_cached {
         // RFC 9111 §5.2.1.7: a stale copy would need revalidation, which `only-if-cached` forbids.
         return match (kept, online) {
@@ -226,7 +226,7 @@ fn with_a_line(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Deci
     }
 }
 
-fn without_a_line(kept: CopyState, asked: DecisionInput) -> Decision {
+fn decide_offline(kept: CopyState, asked: DecisionInput) -> Decision {
     match (asked.method, kept) {
         (MethodKind::Get | MethodKind::Head, CopyState::Whole | CopyState::Uncoded) => {
             match (asked.intent, asked.queueing) {

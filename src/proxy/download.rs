@@ -53,17 +53,17 @@ use wwwoffle_url::Key;
 
 pub use allowance::{Allowance, Meter};
 pub use feed::{BodyEnd, Feed, FeedReader};
-pub use leaving::{LeavingRules, Then};
+pub use leaving::{LeavingAction, LeavingRules};
 pub use progress::{ProgressSnapshot, RetryWait};
 pub use run::run;
-pub use running::{Downloads, Joined};
+pub use running::{Downloads, JoinOutcome};
 
 use progress::LiveProgress;
 
 use super::choose::Revalidation;
-use super::freshen::Confirmed;
+use super::freshen::ConfirmedCopy;
 use super::keep::{NotKept, StorageRules};
-use crate::base::owner::{Places, Whose, is_personal};
+use crate::base::owner::{Places, ResponseOwner, is_personal};
 use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, LinePosition, Origin};
 use crate::storage::store::EntryIdentity;
@@ -86,15 +86,15 @@ pub struct DownloadJob {
     /// The body of a POST.
     pub body: Option<Bytes>,
     /// The status of the stored copy, if there is one.
-    pub kept: Option<StatusCode>,
+    pub stored_status: Option<StatusCode>,
     /// The rules for storing the response.
-    pub keeping: StorageRules,
+    pub storage_rules: StorageRules,
     /// The places of a GET of the same URL, if the response to this POST may also answer that GET.
-    pub answers: Option<Arc<Places>>,
+    pub get_places: Option<Arc<Places>>,
     /// The revalidation to request.
-    pub about: Revalidation,
+    pub revalidation: Revalidation,
     /// What to do if no client reads the download, or if the connection to its origin breaks.
-    pub leaving: LeavingRules,
+    pub leaving_rules: LeavingRules,
     /// The limits while no client reads the download.
     pub allowance: Allowance,
     /// The channel for interim responses.
@@ -117,7 +117,7 @@ pub enum HeadOutcome {
     /// A response that is being stored; its body is in [`Download::feed`].
     Keeping(Arc<AnswerHead>),
     /// `304`: the stored copy is still valid.
-    Unchanged(Confirmed),
+    Unchanged(ConfirmedCopy),
     /// A response that is not stored: only the first client gets it, from [`Download::take`].
     Passing(NotKept),
     /// A response that cannot be stored, because the spool failed. Delivered like `Passing`.
@@ -140,7 +140,7 @@ pub struct AnswerHead {
     /// Whether the body starts with the segment of an earlier attempt.
     pub resumed: bool,
     /// The owner for whom the response is stored.
-    pub whose: Whose,
+    pub whose: ResponseOwner,
 }
 
 /// The key by which requests share a download.

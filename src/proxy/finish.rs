@@ -145,7 +145,7 @@ impl ConnectionFinish {
         Self {
             version: request.version(),
             method: request.method().clone(),
-            switch: Switch::asked(request),
+            switch: Switch::of_request(request),
             is_inside: client.is_inside(),
         }
     }

@@ -69,7 +69,7 @@ fn outgoing(
     let stored = head::read_request(kept.entry.request(), b"").ok()?;
     let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
     let body = context.storage.store.spool().unseal(&ask.places.queued.key(), &sealed)?;
-    let mut request = ask.wire(&context.base.pseudonym);
+    let mut request = ask.origin_request(&context.base.pseudonym);
     *request.method_mut() = stored.method;
     *request.uri_mut() = stored.uri;
     for name in [CONTENT_TYPE, ORIGIN, REFERER] {

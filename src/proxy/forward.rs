@@ -10,7 +10,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tracing::debug;
 
-use super::amend::Foreign;
+use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::CopyLookup;
@@ -21,7 +21,7 @@ use super::rules::StoragePolicy;
 use super::status::{CacheStatus, Forward, NotStored};
 use super::tunnel::splice;
 use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
-use super::websocket::{Granted, WebSocketHandshake};
+use super::websocket::{UpgradeMark, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
 use super::{recode, reply};
 use crate::base::clock;
@@ -46,7 +46,7 @@ pub(super) async fn send(
         (None, _) => Outbound::Empty,
     };
     let (interim, mut interims) = mpsc::channel::<Interim>(MAX_INTERIMS);
-    let head = ask.wire(&context.base.pseudonym);
+    let head = ask.origin_request(&context.base.pseudonym);
     let origin = &ask.resource.origin;
     // RFC 9110 §15.2: a client with HTTP/1.0 must not get interim responses.
     let interim = (ask.head.version > Version::HTTP_10).then_some(interim);
@@ -148,7 +148,7 @@ pub(super) fn respond(
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     status.mark(&mut response);
-    response.extensions_mut().insert(Foreign);
+    response.extensions_mut().insert(OriginResponseMark);
     response
 }
 
@@ -173,7 +173,7 @@ fn switch(
             let wrong = "its WebSocket handshake violates RFC 6455";
             return reply::failed(context, ask, &Failure::Wrong(wrong), None);
         }
-        response.extensions_mut().insert(Granted);
+        response.extensions_mut().insert(UpgradeMark);
     } else {
         fields.insert(UPGRADE, protocol);
         fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));

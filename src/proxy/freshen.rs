@@ -21,7 +21,7 @@ use wwwoffle_http::head;
 
 /// A stored copy that the origin has confirmed.
 #[derive(Clone, Debug)]
-pub struct Confirmed {
+pub struct ConfirmedCopy {
     /// The copy.
     pub kept: Arc<StoredCopy>,
     /// The updated fields of the copy. They set a cookie only if the newer head sets it: the stored
@@ -47,19 +47,19 @@ pub async fn apply_not_modified(
     newer: &HeaderMap,
     asked: RequestTimes,
     login: bool,
-) -> Option<Confirmed> {
+) -> Option<ConfirmedCopy> {
     let candidates = stored(&about.kept);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
     let updated = holding.update.iter().filter_map(|index| about.kept.get(*index));
     for kept in updated.filter(|kept| is_updated(kept, login)) {
-        record_confirmation(store, kept, &for_all(kept, newer, about.personal), asked).await;
+        record_confirmation(store, kept, &shared_fields(kept, newer, about.personal), asked).await;
     }
     let kept = Arc::clone(about.kept.get(holding.serve)?);
     let mut fields = merge_fields(&kept.fields, newer);
     if !newer.contains_key(SET_COOKIE) {
         fields.remove(SET_COOKIE);
     }
-    Some(Confirmed { kept, fields })
+    Some(ConfirmedCopy { kept, fields })
 }
 
 /// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
@@ -84,7 +84,8 @@ pub async fn update_from_head(
             HeadComparison::Unchanged
                 if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
-                record_confirmation(store, kept, &for_all(kept, answer, personal), asked).await;
+                record_confirmation(store, kept, &shared_fields(kept, answer, personal), asked)
+                    .await;
             }
             HeadComparison::Changed => {
                 debug!(url = kept.entry.url(), "a HEAD shows that the stored copy has changed");
@@ -105,7 +106,7 @@ const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODI
 
 /// The fields of a newer head that update a stored copy. A shared copy gets no cookie that was set
 /// for one client. From a response to a personal request it gets no field that could be personal.
-fn for_all(kept: &StoredCopy, newer: &HeaderMap, personal: bool) -> HeaderMap {
+fn shared_fields(kept: &StoredCopy, newer: &HeaderMap, personal: bool) -> HeaderMap {
     let is_everyones = kept.entry.place().owner().is_none();
     let mut fields = newer.clone();
     if is_everyones && personal {

@@ -34,9 +34,9 @@ use hyper::{Method, Response, Uri, Version};
 use wwwoffle_config::Config;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
-pub(crate) use self::form::Posted;
+pub(crate) use self::form::PendingForm;
 use self::opened::OpenedWindow;
-use super::amend::Foreign;
+use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::audience::Audience;
 use super::body::{self, Body};
@@ -78,8 +78,8 @@ pub(super) struct GatewayMark {
 /// the decision may be carried out.
 pub(super) fn question_first(ask: &ProxyRequest, decision: Decision) -> Option<Response<Body>> {
     use Decision::{Confirm, Refuse, Serve, ServeVersion};
-    let gate = ask.modification.as_ref().and_then(|changed| changed.gate())?;
-    if !gate.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
+    let mark = ask.modification.as_ref().and_then(|changed| changed.gateway_mark())?;
+    if !mark.is_unasked || matches!(decision, Serve | ServeVersion | Confirm | Refuse(_)) {
         return None;
     }
     let mut response = reply::plain(403, "confirm the form before it is sent");
@@ -266,7 +266,7 @@ impl GatewayClient {
         if response.extensions().get::<RewriteMark>().is_some() {
             return response;
         }
-        if response.extensions().get::<Foreign>().is_some() {
+        if response.extensions().get::<OriginResponseMark>().is_some() {
             tracing::error!("a response could not be rewritten for the gateway");
             return reply::plain(502, "the answer cannot be shown here");
         }
@@ -282,7 +282,7 @@ impl GatewayClient {
         };
         let to = head.headers.get(LOCATION).and_then(|to| to.to_str().ok());
         if let Some(Ok(url)) = to.map(|to| BrowserUrl::parse(to, None))
-            && head.extensions.get::<Elsewhere>().is_none()
+            && head.extensions.get::<ExternalRedirectMark>().is_none()
             && let Some(place) = gateway.place(&url)
             && let Ok(place) = HeaderValue::from_str(&place)
         {
@@ -317,7 +317,7 @@ impl GatewayClient {
 
 /// The mark of a redirect whose target must not be changed to an address of the gateway.
 #[derive(Clone, Copy, Debug)]
-struct Elsewhere;
+struct ExternalRedirectMark;
 
 /// The redirect target for a browser that uses the proxy and does not need the gateway, or for an
 /// address without the slash after its host. `None` for any other request.
@@ -353,7 +353,7 @@ fn see_other(to: &str) -> Response<Body> {
         response.headers_mut().insert(LOCATION, to);
     }
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response.extensions_mut().insert(Elsewhere);
+    response.extensions_mut().insert(ExternalRedirectMark);
     response
 }
 

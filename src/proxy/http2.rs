@@ -10,7 +10,7 @@ use wwwoffle_http::fields::strip_one_hop;
 
 /// A request extension: the request may have a body that no field declares.
 #[derive(Clone, Copy, Debug)]
-pub struct Unframed;
+pub struct UndeclaredBody;
 
 /// Converts a request of HTTP/2 to one that HTTP/1.1 could have carried.
 pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
@@ -22,7 +22,7 @@ pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
     let fields = request.headers();
     let is_framed = fields.contains_key(CONTENT_LENGTH) || fields.contains_key(TRANSFER_ENCODING);
     if !is_framed && !request.body().is_end_stream() {
-        request.extensions_mut().insert(Unframed);
+        request.extensions_mut().insert(UndeclaredBody);
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
     fn a_body_without_length_is_detected() {
         let is_unframed = |mut request: Request<Full<Bytes>>| {
             receive(&mut request);
-            request.extensions().get::<Unframed>().is_some()
+            request.extensions().get::<UndeclaredBody>().is_some()
         };
         assert!(is_unframed(request(Version::HTTP_2, &[])));
         assert!(!is_unframed(request(Version::HTTP_11, &[])));

@@ -28,7 +28,7 @@ use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
 
 /// A connection whose client has received the `200` response to its CONNECT.
-pub(super) struct Intercepted {
+pub(super) struct InterceptedConnection {
     pub(super) context: Arc<ProxyContext>,
     pub(super) connection: ClientConnection,
     /// The target of CONNECT, for a connection that is tunnelled after all.
@@ -44,7 +44,7 @@ enum Course {
     Close,
 }
 
-impl Intercepted {
+impl InterceptedConnection {
     /// Serves the connection until it closes, or the daemon stops. The future is boxed, because it
     /// would otherwise contain itself: a request inside the connection has the same handler.
     pub(super) fn run(self, upgrade: OnUpgrade) -> Pin<Box<dyn Future<Output = ()> + Send>> {
@@ -128,7 +128,9 @@ impl Intercepted {
         };
         let stream = match shaken {
             Ok(Ok(stream)) => stream,
-            Ok(Err(error)) if is_rejection(&error) => return rejected(&context, peer.ip(), &host),
+            Ok(Err(error)) if is_rejection(&error) => {
+                return record_rejected_handshake(&context, peer.ip(), &host);
+            }
             Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
             Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
         };
@@ -136,7 +138,7 @@ impl Intercepted {
         if let Err(error) = server.speak(stream, version, connection).await {
             // With TLS 1.3 a client may reject the certificate as late as here.
             if is_rejection(&error) {
-                rejected(&context, peer.ip(), &host);
+                record_rejected_handshake(&context, peer.ip(), &host);
             } else {
                 debug!(%peer, host, error = error_chain(&error), "connection ended");
             }
@@ -144,7 +146,7 @@ impl Intercepted {
     }
 }
 
-fn rejected(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
+fn record_rejected_handshake(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
     context.clients.tls.rejections.remember(client, host, clock::now());
     info!(
         %client,

@@ -33,7 +33,7 @@ use super::serve_copy;
 use super::status::{CacheStatus, HitReason};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
-use crate::storage::versions::at::{closest, nearest};
+use crate::storage::versions::entered_time::{closest, nearest};
 use crate::storage::versions::memento::{http_date, links, version_path};
 use crate::storage::versions::read;
 use wwwoffle_http::fields::has_member;

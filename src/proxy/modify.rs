@@ -24,7 +24,7 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 use self::known::SpoolKnown;
-use super::amend::Foreign;
+use super::amend::OriginResponseMark;
 use super::body::{Body, WholeBody};
 use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
@@ -71,7 +71,7 @@ pub(super) struct Modification {
     config: Arc<Config>,
     reader: PageReader,
     /// The gateway request, if the response is for the gateway.
-    gate: Option<Arc<GatewayMark>>,
+    gateway_mark: Option<Arc<GatewayMark>>,
 }
 
 /// The browser's use of a response.
@@ -90,10 +90,10 @@ impl Modification {
         mode: Mode,
         (url, owner): (&CanonicalUrl, &Owner),
         (method, fields, intent): (&Method, &HeaderMap, Intent),
-        gate: Option<&Arc<GatewayMark>>,
+        gateway_mark: Option<&Arc<GatewayMark>>,
     ) -> Option<Self> {
         let configured = Self::configured(config, mode, (url, owner), (method, fields, intent));
-        let Some(gate) = gate.cloned() else { return configured };
+        let Some(gateway_mark) = gateway_mark.cloned() else { return configured };
         let modification = configured.unwrap_or_else(|| Self {
             changes: None,
             has_bar: false,
@@ -102,9 +102,9 @@ impl Modification {
             owner: owner.clone(),
             config: Arc::clone(config),
             reader: PageReader::of(mode, fields),
-            gate: None,
+            gateway_mark: None,
         });
-        Some(Self { gate: Some(gate), ..modification })
+        Some(Self { gateway_mark: Some(gateway_mark), ..modification })
     }
 
     fn configured(
@@ -132,18 +132,27 @@ impl Modification {
         let (owner, config) = (owner.clone(), Arc::clone(config));
         let reader = PageReader::of(mode, fields);
         let is_any = changes.is_some() || is_still;
-        let (url, gate) = (url.clone(), None);
-        is_any.then(|| Self { changes, has_bar, is_still, url, owner, config, reader, gate })
+        let (url, gateway_mark) = (url.clone(), None);
+        is_any.then(|| Self {
+            changes,
+            has_bar,
+            is_still,
+            url,
+            owner,
+            config,
+            reader,
+            gateway_mark,
+        })
     }
 
     /// The gateway request, if the response is for the gateway.
-    pub(super) fn gate(&self) -> Option<&GatewayMark> {
-        self.gate.as_deref()
+    pub(super) fn gateway_mark(&self) -> Option<&GatewayMark> {
+        self.gateway_mark.as_deref()
     }
 
     /// Whether the response must be decoded, whatever its type.
     pub(super) fn reads_all(&self) -> bool {
-        self.gate.is_some()
+        self.gateway_mark.is_some()
     }
 
     /// Whether the response is modified as a document. The modified document depends on more than
@@ -160,10 +169,10 @@ impl Modification {
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
-        if let Some(gate) = &self.gate {
-            return self.inside(context, gate, kept, answer);
+        if let Some(gateway_mark) = &self.gateway_mark {
+            return self.inside(context, gateway_mark, kept, answer);
         }
-        if self.removes_scripts() && answer.extensions().get::<Foreign>().is_some() {
+        if self.removes_scripts() && answer.extensions().get::<OriginResponseMark>().is_some() {
             // Set for every type, rewritten or not, because an error or an image may also contain
             // scripts.
             let none = HeaderValue::from_static(NO_SCRIPTS);
@@ -299,7 +308,7 @@ fn essence(content_type: Option<&str>) -> String {
 
 /// Whether a response may be modified, and has a whole body without a coding.
 fn may_change(answer: &Response<Body>) -> bool {
-    answer.extensions().get::<Foreign>().is_some()
+    answer.extensions().get::<OriginResponseMark>().is_some()
         && answer.status() == StatusCode::OK
         && !answer.headers().contains_key(CONTENT_ENCODING)
         && !ResponseControl::of(answer.headers()).no_transform

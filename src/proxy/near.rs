@@ -96,7 +96,7 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of_url(url, &ask.owner);
-    let selecting = || ask.wire(&context.base.pseudonym).into_parts().0.headers;
+    let selecting = || ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
     let found =
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
             .await?;

@@ -32,7 +32,7 @@ use wwwoffle_http::head;
 const MAX_PARTS_OF_A_PAGE: usize = 1_000;
 
 /// Queues a requested page. A person gets the will-get page, a program a line of text.
-pub(super) async fn page(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
+pub(super) async fn queue_page(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let outgoing = outgoing(context, ask, RequestKind::Page);
     let key = outgoing.summary.place.key();
     let added = match enqueue(context, outgoing).await {
@@ -131,7 +131,7 @@ async fn stored_lengths(context: &ProxyContext, ask: &ProxyRequest) -> Option<(u
 }
 
 /// Queues a sub-resource; the response is empty, because it would not be displayed.
-pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
+pub(super) async fn queue_part(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
     let mut outgoing = outgoing(context, ask, RequestKind::Part);
     outgoing.summary.page = ask.page(context).map(|page| page.as_str().to_owned());
     let page = outgoing.summary.page.as_deref().unwrap_or_default();
@@ -147,7 +147,7 @@ pub(super) async fn part(context: &ProxyContext, ask: &ProxyRequest) -> Response
 }
 
 /// Serves the stored copy and queues the request to fetch a new one.
-pub(super) async fn refresh(
+pub(super) async fn queue_refresh(
     context: &ProxyContext,
     ask: &ProxyRequest,
     kept: &Arc<StoredCopy>,
@@ -256,7 +256,7 @@ pub(super) fn refuse(
 
 /// The request to store in the queue: without fields that only apply now.
 fn outgoing(context: &ProxyContext, ask: &ProxyRequest, kind: RequestKind) -> Outgoing {
-    let mut request = ask.wire(&context.base.pseudonym);
+    let mut request = ask.origin_request(&context.base.pseudonym);
     if ask.head.method == Method::HEAD {
         *request.method_mut() = Method::GET;
     }
@@ -322,13 +322,13 @@ mod tests {
         let context = TestDaemon::new(&root, Config::default(), Mode::Online);
         let (context, fetcher) = (context.proxy(), &context.fetch().fetcher);
         assert!(!fetcher.is_woken());
-        page(&context, &ask(&context, "http://h.example/page")).await;
+        queue_page(&context, &ask(&context, "http://h.example/page")).await;
         assert!(fetcher.is_woken(), "a page");
-        part(&context, &ask(&context, "http://h.example/part")).await;
+        queue_part(&context, &ask(&context, "http://h.example/part")).await;
         assert!(fetcher.is_woken(), "a part of one");
         let old = ask(&context, "http://h.example/old");
         let kept = keep(&context, &old).await;
-        refresh(&context, &old, &kept).await;
+        queue_refresh(&context, &old, &kept).await;
         assert!(fetcher.is_woken(), "what is kept");
         assert_eq!(context.storage.store.spool().queue().len(), 3);
     }

@@ -8,26 +8,26 @@ use tokio::sync::mpsc;
 use tracing::debug;
 use wwwoffle_config::UrlParts;
 
-use super::amend::Foreign;
+use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::{CopyLookup, Revalidation};
 use super::conditional::{self, Conditions};
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::download::{
-    Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, Joined, LeavingRules,
-    run,
+    Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, JoinOutcome,
+    LeavingRules, run,
 };
 use super::finish::undecodable_message;
-use super::freshen::Confirmed;
+use super::freshen::ConfirmedCopy;
 use super::keep::{NotKept, StorageRules};
-use super::reply::WentOffline;
+use super::reply::OfflineSwitchMark;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
 use super::{forward, offline, ranges, recode, reply, serve_copy};
 use crate::base::mode::{Mode, ModeSetting};
-use crate::base::owner::{self, Whose};
+use crate::base::owner::{self, ResponseOwner};
 use crate::net::upstream::{Failure, Interim};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
@@ -65,7 +65,7 @@ pub(super) async fn fetch(
     match turn.start_download(turn.create_unshared_download(), turn.revalidation()).await {
         Some(response) => queue_if_offline(context, &ask, response).await,
         // Unreachable: `None` is returned only if we requested all codings.
-        None => turn.failed(&Failure::Ours),
+        None => turn.answer_failure(&Failure::Ours),
     }
 }
 
@@ -76,13 +76,13 @@ async fn queue_if_offline(
     ask: &ProxyRequest,
     response: Response<Body>,
 ) -> Response<Body> {
-    let went = response.extensions().get::<WentOffline>().is_some();
+    let went = response.extensions().get::<OfflineSwitchMark>().is_some();
     if !went || context.base.mode.chosen() != ModeSetting::Auto {
         return response;
     }
     match decide(Mode::Offline, CopyState::Nothing, OnlineUse::default(), ask.asked) {
-        Decision::QueuePage => offline::page(context, ask).await,
-        Decision::QueuePart => offline::part(context, ask).await,
+        Decision::QueuePage => offline::queue_page(context, ask).await,
+        Decision::QueuePart => offline::queue_part(context, ask).await,
         _ => response,
     }
 }
@@ -106,10 +106,10 @@ pub(super) fn revalidate(
         ask.start.now,
         false,
     );
-    if let Joined::New(download) = joined {
-        let job = turn.job(about, None);
-        let leaving = LeavingRules { finishes: true, ..job.leaving };
-        let job = DownloadJob { leaving, ..job };
+    if let JoinOutcome::New(download) = joined {
+        let job = turn.build_job(about, None);
+        let leaving = LeavingRules { finishes: true, ..job.leaving_rules };
+        let job = DownloadJob { leaving_rules: leaving, ..job };
         context.base.tasks.spawn(run(Arc::clone(context), job, download));
     }
 }
@@ -141,13 +141,13 @@ impl OriginFetch<'_> {
             ask.start.now,
             ask.asked.reload,
         ) {
-            Joined::New(download) => self.start_download(download, about).await,
+            JoinOutcome::New(download) => self.start_download(download, about).await,
             // The download has broken off, and may never continue. So the client gets a separate
             // download of the current response.
-            Joined::Running(download) if download.progress().waiting.is_some() => {
+            JoinOutcome::Running(download) if download.progress().waiting.is_some() => {
                 self.start_download(self.create_unshared_download(), about).await
             }
-            Joined::Running(download) => match self.join_download(download).await {
+            JoinOutcome::Running(download) => match self.join_download(download).await {
                 Some(response) => Some(response),
                 // The response of the download is not for this client, so a separate download is
                 // started.
@@ -180,7 +180,8 @@ impl OriginFetch<'_> {
         let reader = download.feed().read().map(|reader| reader.for_client(&self.client.presence));
         let (interim, interims) = mpsc::channel(MAX_INTERIMS);
         // RFC 9110 §15.2: HTTP/1.0 does not define interim responses.
-        let job = self.job(about, (self.ask.head.version > Version::HTTP_10).then_some(interim));
+        let job =
+            self.build_job(about, (self.ask.head.version > Version::HTTP_10).then_some(interim));
         let task = run(Arc::clone(self.context), job, Arc::clone(&download));
         self.context.base.tasks.spawn(task);
         Some(match self.wait_for_head(&download, Some(interims)).await {
@@ -188,13 +189,13 @@ impl OriginFetch<'_> {
                 return None;
             }
             HeadOutcome::Keeping(head) => self.serve_stored(&head, reader, false),
-            HeadOutcome::Unchanged(confirmed) => self.unchanged(confirmed),
-            HeadOutcome::Passing(NotKept::Partial) => self.part(&download).await,
+            HeadOutcome::Unchanged(confirmed) => self.serve_confirmed(confirmed),
+            HeadOutcome::Passing(NotKept::Partial) => self.serve_range(&download).await,
             HeadOutcome::Passing(reason) => {
                 return self.serve_unstored(&download, NotStored::Answer(reason));
             }
             HeadOutcome::Unkeepable(_) => return self.serve_unstored(&download, NotStored::Spool),
-            HeadOutcome::Failed(failure) => self.failed(&failure),
+            HeadOutcome::Failed(failure) => self.answer_failure(&failure),
         })
     }
 
@@ -218,12 +219,12 @@ impl OriginFetch<'_> {
                     && self.ask.owner.may_see(confirmed.kept.entry.place())
                     && self.reads(&confirmed.kept) =>
             {
-                Some(self.unchanged(confirmed))
+                Some(self.serve_confirmed(confirmed))
             }
             // The client that started the download may not access this network. This client may be
             // allowed to.
             HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
-            HeadOutcome::Failed(failure) => Some(self.failed(&failure)),
+            HeadOutcome::Failed(failure) => Some(self.answer_failure(&failure)),
             HeadOutcome::Keeping(_)
             | HeadOutcome::Unchanged(_)
             | HeadOutcome::Passing(_)
@@ -234,7 +235,7 @@ impl OriginFetch<'_> {
     /// Whether another client's response may be used for this client. A response that sets a cookie
     /// is for one client only: even two browsers of the same person must not share a session.
     fn may_share(self, download: &Download, head: &AnswerHead) -> bool {
-        let is_ours = head.whose == Whose::Everyone || download.is_of(&self.ask.places);
+        let is_ours = head.whose == ResponseOwner::Everyone || download.is_of(&self.ask.places);
         is_ours && !owner::sets_cookie(&head.fields)
     }
 
@@ -243,26 +244,26 @@ impl OriginFetch<'_> {
         // Every submission of a form is a new action, so it revalidates no stored copy.
         let asks = self.ask.form.is_none() && self.asks_conditionally();
         let may_ask = |kept: &StoredCopy| asks && self.reads(kept) && !self.is_withheld(kept);
-        let mut about = self.found.about(may_ask, self.ask.is_personal());
+        let mut about = self.found.plan_revalidation(may_ask, self.ask.is_personal());
         if !*config.online_options.validate_with_etag.of(&url) {
             about.question = about.question.by_date();
         }
         about
     }
 
-    fn job(self, about: Revalidation, interim: Option<mpsc::Sender<Interim>>) -> DownloadJob {
+    fn build_job(self, about: Revalidation, interim: Option<mpsc::Sender<Interim>>) -> DownloadJob {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         DownloadJob {
             places: self.ask.places.clone(),
             origin: self.ask.resource.origin.clone(),
-            head: self.ask.wire(&self.context.base.pseudonym),
+            head: self.ask.origin_request(&self.context.base.pseudonym),
             body: self.ask.form.as_ref().map(|form| form.body.clone()),
-            kept: self.found.spelled_alike().map(|kept| kept.status),
-            keeping: StorageRules::of(config, &url, &self.ask.head.fields),
-            answers: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
-            about,
+            stored_status: self.found.spelled_alike().map(|kept| kept.status),
+            storage_rules: StorageRules::of(config, &url, &self.ask.head.fields),
+            get_places: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
+            revalidation: about,
             allowance: Allowance::default(),
-            leaving: LeavingRules::of(&self.ask.start.config, &UrlParts::of(&self.ask.bare)),
+            leaving_rules: LeavingRules::of(&self.ask.start.config, &UrlParts::of(&self.ask.bare)),
             interim,
         }
     }
@@ -296,7 +297,7 @@ impl OriginFetch<'_> {
         reader: Option<FeedReader>,
         collapsed: bool,
     ) -> Response<Body> {
-        let Some(reader) = reader else { return self.failed(&Failure::Abandoned) };
+        let Some(reader) = reader else { return self.answer_failure(&Failure::Abandoned) };
         let mut fields = head.fields.clone();
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
@@ -324,13 +325,13 @@ impl OriginFetch<'_> {
         }
         *response.headers_mut() = fields;
         status.mark(&mut response);
-        response.extensions_mut().insert(Foreign);
+        response.extensions_mut().insert(OriginResponseMark);
         response
     }
 
     /// Serves the confirmed copy with its newer fields (RFC 9111 §3.2, §4.3.4).
-    fn unchanged(self, confirmed: Confirmed) -> Response<Body> {
-        let Confirmed { kept, fields } = confirmed;
+    fn serve_confirmed(self, confirmed: ConfirmedCopy) -> Response<Body> {
+        let ConfirmedCopy { kept, fields } = confirmed;
         // The copy was just confirmed, so its age is that of the origin's response, if declared.
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.cause() };
@@ -344,12 +345,12 @@ impl OriginFetch<'_> {
     }
 
     /// Forwards a range that the origin has sent. The range may be stored as a segment.
-    async fn part(self, download: &Download) -> Response<Body> {
+    async fn serve_range(self, download: &Download) -> Response<Body> {
         match download.take() {
             Some(answer) => {
                 ranges::keep::forward_range(self.context, self.ask, self.conditions, answer).await
             }
-            None => self.failed(&Failure::Abandoned),
+            None => self.answer_failure(&Failure::Abandoned),
         }
     }
 
@@ -395,7 +396,7 @@ impl OriginFetch<'_> {
             (Some(answer), ..) => {
                 Some(forward::respond(self.context, self.ask, answer, self.forward(), why))
             }
-            (None, ..) => Some(self.failed(&Failure::Abandoned)),
+            (None, ..) => Some(self.answer_failure(&Failure::Abandoned)),
         }
     }
 
@@ -403,7 +404,7 @@ impl OriginFetch<'_> {
     /// this (RFC 9111 §4.2.4), the copy is served only if an option or the mode auto overrules
     /// them. If the mode changed to offline during the request, the copy is served as in offline
     /// mode. If no copy may be served, the response is a message.
-    fn failed(self, failure: &Failure) -> Response<Body> {
+    fn answer_failure(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
         let kept = self.found.fallback_copy().filter(|_| self.ask.form.is_none());

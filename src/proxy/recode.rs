@@ -38,7 +38,7 @@ const MAX_AHEAD: u64 = 4 * 1024 * 1024;
 /// The data for [`look_ahead`], with the number of encoded bytes consumed so far. As an extension,
 /// it marks a response whose body is decoded.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct ConsumedBytes {
     count: Arc<AtomicU64>,
     /// The time to wait for the start of the body of a running download. `None` for a stored body.
     patience: Option<Duration>,
@@ -68,7 +68,7 @@ impl Undecodable {
 /// The body for a client, decoded from `body` if necessary. Dropping the returned body ends the
 /// work.
 pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
-    counted_body(delivery, body, Taken::default())
+    counted_body(delivery, body, ConsumedBytes::default())
 }
 
 /// Gives a stored body to a response.
@@ -99,7 +99,7 @@ fn put_body(
     patience: Option<Duration>,
 ) {
     let is_head = ask.head.method == Method::HEAD;
-    let mut taken = Taken { patience, is_head, ..Taken::default() };
+    let mut taken = ConsumedBytes { patience, is_head, ..ConsumedBytes::default() };
     if delivery.is_decoded() {
         let asked = (ask.head.audience, ask.resource.url.as_str().to_owned());
         taken.asked = Some(Arc::new(asked));
@@ -110,7 +110,7 @@ fn put_body(
 
 /// Whether [`look_ahead`] has work to do.
 pub(super) fn is_put(response: &Response<Body>) -> bool {
-    response.extensions().get::<Taken>().is_some()
+    response.extensions().get::<ConsumedBytes>().is_some()
 }
 
 /// Decodes the start of a response with a body from [`put`] or [`put_joined`], before its head is
@@ -124,7 +124,9 @@ pub(super) fn is_put(response: &Response<Body>) -> bool {
 pub(super) async fn look_ahead(
     mut response: Response<Body>,
 ) -> Result<Response<Body>, Undecodable> {
-    let Some(taken) = response.extensions_mut().remove::<Taken>() else { return Ok(response) };
+    let Some(taken) = response.extensions_mut().remove::<ConsumedBytes>() else {
+        return Ok(response);
+    };
     let until = taken.patience.map(|patience| Instant::now() + patience);
     let (parts, mut body) = response.into_parts();
     let (mut ahead, mut made) = (Vec::new(), 0_u64);
@@ -168,6 +170,6 @@ pub(super) async fn look_ahead(
     Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
 }
 
-fn counted_body(delivery: Delivery, body: Body, taken: Taken) -> Body {
+fn counted_body(delivery: Delivery, body: Body, taken: ConsumedBytes) -> Body {
     decoded::body(delivery, body, taken.count)
 }

@@ -68,8 +68,8 @@ impl Rehearsal {
 
     /// The request for its origin.
     #[must_use]
-    pub fn wire(&self, context: &ProxyContext) -> Request<()> {
-        self.ask.wire(&context.base.pseudonym)
+    pub fn origin_request(&self, context: &ProxyContext) -> Request<()> {
+        self.ask.origin_request(&context.base.pseudonym)
     }
 
     /// Predicts the action. `None` if the spool cannot be read, or `Accept-Datetime` is invalid.

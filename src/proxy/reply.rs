@@ -22,13 +22,13 @@ use crate::page::message::{
     Aid, BadCertificate, CopyInfo, Message, NoTls, OriginFailure, Phase, page, page_with,
 };
 use crate::page::ways::FetchOffer;
-use crate::page::{Page, Shell};
+use crate::page::{RenderedPage, Shell};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
 
 /// A page as a response.
 #[must_use]
-pub fn render(shell: &Shell, page: Page) -> Response<Body> {
+pub fn render(shell: &Shell, page: RenderedPage) -> Response<Body> {
     let status = StatusCode::from_u16(page.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = Response::new(body::from_bytes(page.body));
     *response.status_mut() = status;
@@ -82,7 +82,7 @@ pub fn message_for(
 
 /// A message page, or an empty body for a sub-resource.
 #[must_use]
-pub fn unless_part(
+pub fn page_or_empty(
     context: &ProxyContext,
     reader: &PageReader,
     audience: Audience,
@@ -144,16 +144,16 @@ pub fn failed(
         None => Message::BadRequest { detail: &chain },
     };
     let status = failure.own_fault().map_or(CacheStatus::Failed, CacheStatus::OwnFault);
-    let mut response = with_aid(context, ask, status, &notice);
+    let mut response = message_with_offers(context, ask, status, &notice);
     *response.status_mut() = failure.status();
     if matches!(failure, Failure::Offline) {
-        response.extensions_mut().insert(WentOffline);
+        response.extensions_mut().insert(OfflineSwitchMark);
     }
     response
 }
 
 /// Like [`respond`], but the message to a person offers to fetch the page later, if that may help.
-fn with_aid(
+fn message_with_offers(
     context: &ProxyContext,
     ask: &ProxyRequest,
     status: CacheStatus,
@@ -185,7 +185,7 @@ fn copy<'a>(url: &'a str, kept: &StoredCopy) -> CopyInfo<'a> {
 
 /// The mark of a response that only says that the mode changed to offline during the request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WentOffline;
+pub(super) struct OfflineSwitchMark;
 
 /// The response if the stored copy must be revalidated and the origin did not respond. Its status
 /// is that of RFC 9111 §5.2.2.2.
@@ -197,7 +197,7 @@ pub(super) fn revalidation_failed(
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
     let notice = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
-    with_aid(context, ask, CacheStatus::MustAsk, &notice)
+    message_with_offers(context, ask, CacheStatus::MustAsk, &notice)
 }
 
 pub(super) fn origin_failure<'a>(

@@ -7,7 +7,7 @@ use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{HeaderMap, Method, Response, StatusCode, Version};
 use wwwoffle_spool::Body as StoredBody;
 
-use super::amend::Foreign;
+use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
@@ -32,8 +32,11 @@ pub(super) fn serve(
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.head.fields);
-    let fields =
-        if replays_cookies(ask, kept) { sent(ask, kept) } else { unconfirmed_fields(ask, kept) };
+    let fields = if replays_cookies(ask, kept) {
+        sendable_fields(ask, kept)
+    } else {
+        unconfirmed_fields(ask, kept)
+    };
     answer(context, ask, kept, fields, &conditions, status)
 }
 
@@ -50,13 +53,13 @@ fn replays_cookies(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
 /// copy belong to its first client. Offline all other fields are sent, so that the copy is shown as
 /// it was stored.
 pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
-    let mut fields = sent(ask, kept);
+    let mut fields = sendable_fields(ask, kept);
     owner::remove_cookies(&mut fields);
     fields
 }
 
 /// The fields of a stored copy that may be sent without revalidation.
-fn sent(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
+fn sendable_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
     let mut fields = kept.fields.clone();
     if ask.start.mode.may_dial() {
         for name in
@@ -77,12 +80,12 @@ pub(super) fn answer(
     conditions: &Conditions,
     status: CacheStatus,
 ) -> Response<Body> {
-    let mut response = unmarked(context, ask, kept, fields, conditions);
+    let mut response = build_response(context, ask, kept, fields, conditions);
     status.mark(&mut response);
     response
 }
 
-fn unmarked(
+fn build_response(
     context: &ProxyContext,
     ask: &ProxyRequest,
     kept: &Arc<StoredCopy>,
@@ -161,6 +164,6 @@ fn respond(status: StatusCode, fields: HeaderMap, body: Body) -> Response<Body> 
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = fields;
-    response.extensions_mut().insert(Foreign);
+    response.extensions_mut().insert(OriginResponseMark);
     response
 }

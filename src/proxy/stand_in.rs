@@ -24,7 +24,7 @@ pub(super) fn response(
     ask: &ProxyRequest,
 ) -> Option<Response<Body>> {
     Some(match &ask.ruling {
-        Ruling::Moved { to, by } => moved(context, ask, to, by),
+        Ruling::Moved { to, by } => redirect_to_alias(context, ask, to, by),
         Ruling::Blocked { by, replacement } => {
             blocked(context, connection, ask, by, replacement.as_deref())
         }
@@ -37,7 +37,12 @@ pub(super) fn response(
 }
 
 /// Redirects the browser to the new URL. The browser repeats the method and the body of a form.
-fn moved(context: &ProxyContext, ask: &ProxyRequest, to: &str, by: &Location) -> Response<Body> {
+fn redirect_to_alias(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    to: &str,
+    by: &Location,
+) -> Response<Body> {
     debug!(url = ask.resource.url.as_str(), to, %by, "an alias");
     let status = if is_safe(&ask.head.method) { 302 } else { 307 };
     redirect(context, ask, status, to, CacheStatus::Moved)
@@ -60,7 +65,7 @@ fn blocked(
         let to = if with.starts_with('/') { own() } else { with.to_owned() };
         return redirect(context, ask, 302, &to, CacheStatus::Blocked);
     }
-    if let Some(response) = ask.head.audience.in_place_of_blocked() {
+    if let Some(response) = ask.head.audience.blocked_replacement() {
         return reply::with_status(response, CacheStatus::Blocked);
     }
     let place = by.to_string();

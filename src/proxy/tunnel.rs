@@ -14,8 +14,8 @@ use wwwoffle_config::{Config, UrlParts};
 
 use super::Client;
 use super::body::{self, Body};
-use super::intercept::Intercepted;
-use super::metered::Metered;
+use super::counted_stream::CountedStream;
+use super::intercept::InterceptedConnection;
 use super::protocols::allows_port;
 use super::reply;
 use super::rules::parent;
@@ -71,8 +71,13 @@ pub(super) async fn open(
         _ if !is_open => return blocked(),
         ConnectionPlan::Intercept => {
             let server = Arc::clone(&client.server);
-            let intercepted =
-                Intercepted { context: Arc::clone(context), connection, origin, site, server };
+            let intercepted = InterceptedConnection {
+                context: Arc::clone(context),
+                connection,
+                origin,
+                site,
+                server,
+            };
             context.base.tasks.spawn(intercepted.run(hyper::upgrade::on(&mut request)));
             return Response::new(body::empty());
         }
@@ -178,7 +183,7 @@ pub(super) enum Switch {
 
 impl Switch {
     /// The protocol switch that `request` requests.
-    pub(super) fn asked<B>(request: &Request<B>) -> Self {
+    pub(super) fn of_request<B>(request: &Request<B>) -> Self {
         if request.extensions().get::<hyper::ext::Protocol>().is_some() {
             Self::WebSocket
         } else if request.method() == Method::CONNECT {
@@ -227,7 +232,7 @@ async fn splice_after(
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
-    let mut origin = Metered::new(origin, context.storage.statistics.account(&to.host));
+    let mut origin = CountedStream::new(origin, context.storage.statistics.account(&to.host));
     // hyper has no timeout for an HTTP/2 stream whose client does not read.
     let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {

@@ -34,11 +34,11 @@ pub(super) struct WebSocketHandshake {
 
 /// An extension of a response that has switched the protocol.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Granted;
+pub(super) struct UpgradeMark;
 
 /// The reason why an extended CONNECT cannot be forwarded.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unfit {
+pub(super) enum ConnectRefusal {
     /// The request is for a protocol other than WebSocket.
     #[error("this proxy does not forward the protocol {0:?}")]
     Protocol(String),
@@ -48,13 +48,13 @@ pub(super) enum Unfit {
 }
 
 /// Makes an HTTP/1.1 handshake from an extended CONNECT; any other request is unchanged.
-pub(super) fn translate<B>(request: &mut Request<B>) -> Result<(), Unfit> {
+pub(super) fn translate<B>(request: &mut Request<B>) -> Result<(), ConnectRefusal> {
     if request.method() != Method::CONNECT {
         return Ok(());
     }
     let Some(protocol) = request.extensions_mut().remove::<Protocol>() else { return Ok(()) };
     if !protocol.as_str().eq_ignore_ascii_case(WEBSOCKET) {
-        return Err(Unfit::Protocol(protocol.as_str().to_owned()));
+        return Err(ConnectRefusal::Protocol(protocol.as_str().to_owned()));
     }
     let mut random = [0; 16];
     getrandom::fill(&mut random)?;
@@ -93,7 +93,7 @@ fn accept(key: &str) -> String {
 /// The response to an extended CONNECT. A success without a complete handshake becomes an error,
 /// because the client would take it for a switch of the protocol.
 pub(super) fn answer(response: Response<Body>) -> Response<Body> {
-    if !response.status().is_success() || response.extensions().get::<Granted>().is_some() {
+    if !response.status().is_success() || response.extensions().get::<UpgradeMark>().is_some() {
         return response;
     }
     let status = StatusCode::BAD_GATEWAY.as_u16();
@@ -141,7 +141,7 @@ mod tests {
             assert!(fields.is_empty());
         }
         let mut other = connect("connect-udp");
-        assert!(matches!(translate(&mut other), Err(Unfit::Protocol(_))));
+        assert!(matches!(translate(&mut other), Err(ConnectRefusal::Protocol(_))));
         let mut plain = Request::connect("h.example:443").body(()).unwrap();
         translate(&mut plain).unwrap();
         assert_eq!(plain.method(), Method::CONNECT);
@@ -155,7 +155,7 @@ mod tests {
             let mut response = Response::new(body::empty());
             *response.status_mut() = StatusCode::from_u16(status).unwrap();
             if granted {
-                response.extensions_mut().insert(Granted);
+                response.extensions_mut().insert(UpgradeMark);
             }
             assert_eq!(answer(response).status(), want, "{status} {granted}");
         }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::client_io::ClientIo;
 use super::http2;
-use super::repeat::{Counted, Replayer};
+use super::repeat::{ExchangeBody, Replayer};
 use super::service::Service;
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::client_connection::{ClientConnection, HttpVersion};
@@ -82,7 +82,7 @@ where
             if let Some(asked) = asked {
                 context.replays.remember(&scope, asked, given.as_ref(), &mut response);
             }
-            Ok::<_, Infallible>(response.map(|body| Counted::new(body, exchange, given)))
+            Ok::<_, Infallible>(response.map(|body| ExchangeBody::new(body, exchange, given)))
         }
     });
     let connection = http1::Builder::new()

@@ -26,7 +26,7 @@ use super::connection::MAX_REQUEST_FIELDS;
 use super::resets::ResetCounter;
 use super::service::Service;
 use super::slots::RequestSlot;
-use super::streams::{Paced, Streams, remember_slot};
+use super::streams::{PacedBody, Streams, remember_slot};
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::client_connection::ClientConnection;
 use crate::proxy::presence::Presence;
@@ -126,10 +126,10 @@ async fn answer(
     context: Arc<ServerContext>,
     connection: ClientConnection,
     request: Request<Incoming>,
-) -> Result<Response<Paced>, Infallible> {
+) -> Result<Response<PacedBody>, Infallible> {
     if request.headers().len() > MAX_REQUEST_FIELDS {
         let refused = reply::plain(431, "the request has more fields than are accepted");
-        return Ok(refused.map(|body| Paced::new(body, connection, None)));
+        return Ok(refused.map(|body| PacedBody::new(body, connection, None)));
     }
     let patience = context.base.config().options.head_timeout;
     let (connection, mut response) = match context.slots.take(&request, patience).await {
@@ -146,5 +146,5 @@ async fn answer(
         None => (connection, reply::plain(503, RequestSlot::NONE)),
     };
     let given = response.extensions_mut().remove::<ResponseCounter>();
-    Ok(response.map(|body| Paced::new(body, connection, given)))
+    Ok(response.map(|body| PacedBody::new(body, connection, given)))
 }

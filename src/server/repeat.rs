@@ -18,6 +18,6 @@ mod replayer;
 #[cfg(test)]
 mod tests;
 
-pub use self::exchange::{Counted, Exchange};
+pub use self::exchange::{Exchange, ExchangeBody};
 pub use self::ready::{Ready, ReplayCache, ReplayScope};
 pub(super) use self::replayer::Replayer;

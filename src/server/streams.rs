@@ -2,9 +2,9 @@
 //! not read its responses or that mostly resets its requests.
 //!
 //! hyper serves each stream in a future, which [`Streams`] runs. That future waits while the client
-//! keeps the window of the stream closed, and does not write to the socket. So the body ([`Paced`])
-//! records when one of its pieces was taken and when the next piece is requested. If no piece is
-//! requested for too long, the stream is ended.
+//! keeps the window of the stream closed, and does not write to the socket. So the body
+//! ([`PacedBody`]) records when one of its pieces was taken and when the next piece is requested.
+//! If no piece is requested for too long, the stream is ended.
 //!
 //! A stream that became a tunnel is also written by a future of hyper, which waits in the same way.
 //! The task that copies the bytes has a timeout. When that task gives up the tunnel, it frees the
@@ -202,7 +202,7 @@ impl StreamPace {
 }
 
 /// A body that is sent in small pieces and reports its progress. It holds the slot of its request.
-pub(super) struct Paced {
+pub(super) struct PacedBody {
     body: Body,
     /// The part of the last piece of `body` that is not yet sent.
     rest: Bytes,
@@ -211,7 +211,7 @@ pub(super) struct Paced {
     _connection: ClientConnection,
 }
 
-impl Paced {
+impl PacedBody {
     /// Wraps `body` for the stream whose future is being polled.
     pub(super) fn new(
         body: Body,
@@ -223,7 +223,7 @@ impl Paced {
     }
 }
 
-impl hyper::body::Body for Paced {
+impl hyper::body::Body for PacedBody {
     type Data = Bytes;
     type Error = BoxError;
 

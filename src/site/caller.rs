@@ -22,11 +22,12 @@ use crate::net::upstream;
 use crate::page::context::PageReader;
 use crate::page::form::SubmittedForm;
 use crate::page::guard::{
-    ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Over, Token, guard, single_value,
+    ActionScope, Attempt, GuardRefusal, GuardVerdict, OtherSites, Token, Transport, guard,
+    single_value,
 };
 use crate::page::message::{self, Denied, Message};
 use crate::page::token::Purpose;
-use crate::page::{LocalOrigin, Page, Shell};
+use crate::page::{LocalOrigin, RenderedPage, Shell};
 use crate::proxy::admit::with_challenge;
 use crate::proxy::audience::Audience;
 use crate::proxy::body::{self, Body};
@@ -60,7 +61,7 @@ pub(super) struct Caller {
 /// The source of a request, according to its connection and its header fields.
 #[derive(Clone, Debug)]
 struct RequestSource {
-    over: Over,
+    over: Transport,
     host_is_ours: bool,
     fetch_site: Option<String>,
     other_sites: OtherSites,
@@ -150,7 +151,7 @@ impl Caller {
             owner,
             asked_from: upstream::Reach::of(page_client.peer.ip()).into(),
             source: RequestSource {
-                over: Over::Tcp,
+                over: Transport::Tcp,
                 host_is_ours,
                 fetch_site: single_value(fields, &FETCH_SITE).map(str::to_owned),
                 other_sites: isolation::other_sites(url.path(), fields),
@@ -167,7 +168,7 @@ impl Caller {
     /// Whether the caller uses the control socket: on this machine, as the user that runs the
     /// daemon.
     pub(super) fn is_on_socket(&self) -> bool {
-        self.source.over == Over::UnixSocket
+        self.source.over == Transport::UnixSocket
     }
 
     /// Returns a caller on the control socket.
@@ -182,7 +183,7 @@ impl Caller {
             owner: Owner::Local,
             asked_from: RequesterLocation::Here,
             source: RequestSource {
-                over: Over::UnixSocket,
+                over: Transport::UnixSocket,
                 host_is_ours: true,
                 fetch_site: None,
                 other_sites: OtherSites::Refused,
@@ -391,7 +392,7 @@ impl Caller {
     }
 
     /// Responds with a page.
-    pub(super) fn page(&self, page: Page) -> Response<Body> {
+    pub(super) fn page(&self, page: RenderedPage) -> Response<Body> {
         reply::render(&self.shell, page)
     }
 

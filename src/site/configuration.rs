@@ -23,7 +23,7 @@ use super::address::url_in;
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{ConfigFileState, blocking};
-use crate::page::Page;
+use crate::page::RenderedPage;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
 
@@ -108,7 +108,7 @@ pub(super) async fn show_option(
     answer(caller, seen.map(|seen| option(caller, &seen, item, about.as_deref(), None)))
 }
 
-fn answer(caller: &Caller, page: Result<Page, ChangeError>) -> Response<Body> {
+fn answer(caller: &Caller, page: Result<RenderedPage, ChangeError>) -> Response<Body> {
     page.map_or_else(|error| failed(caller, &error), |page| caller.page(page))
 }
 
@@ -184,7 +184,7 @@ fn option(
     item: SectionOption,
     about: Option<&str>,
     refused: Option<&RejectedInput>,
-) -> Page {
+) -> RenderedPage {
     let SectionOption { section, option } = item;
     let setting = seen.setting(section.name, option.key);
     let rules = seen.rules(section);
@@ -223,7 +223,7 @@ async fn index(
     caller: &Caller,
     status: StatusCode,
     about: Option<&str>,
-) -> Result<Page, ChangeError> {
+) -> Result<RenderedPage, ChangeError> {
     let seen = CurrentConfiguration::of(caller).await?;
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
     let versions = blocking(move || {
@@ -272,7 +272,7 @@ fn end_time(version: &EarlierConfig) -> Timestamp {
 
 /// Shows the last change, computed from the file and the last version. So no state is needed, and
 /// no link can show a different change.
-async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError> {
+async fn last_change(caller: &Caller, was_so: bool) -> Result<RenderedPage, ChangeError> {
     let seen = CurrentConfiguration::of(caller).await?;
     let last = seen.standing.versions.last();
     let old = match last {
@@ -299,7 +299,7 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<Page, ChangeError>
     Ok(changed::page(&caller.shell, &change))
 }
 
-fn url_page(caller: &Caller, text: &str) -> Page {
+fn url_page(caller: &Caller, text: &str) -> RenderedPage {
     let (context, shell) = (&caller.context, &caller.shell);
     let parsed = CanonicalUrl::parse(text, &context.base.local);
     let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
@@ -317,7 +317,7 @@ fn url_page(caller: &Caller, text: &str) -> Page {
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.
-fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) -> Page {
+fn builder(caller: &Caller, about: Option<&str>, refused: Option<(&str, &str)>) -> RenderedPage {
     let context = &caller.context;
     let url = about.and_then(|about| CanonicalUrl::parse(about, &context.base.local).ok());
     let url = url.as_ref().map(CanonicalUrl::without_credentials);

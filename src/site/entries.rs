@@ -17,7 +17,7 @@ use wwwoffle_spool::{EntryList, Error, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use crate::base::owner::{BadOwner, Owner, Places};
-use crate::fetch::hold::Holder;
+use crate::fetch::hold::HoldState;
 use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::{self, Body};
@@ -157,10 +157,12 @@ fn next_lines(list: &mut EntryList, viewer: Option<&Owner>) -> Result<Option<Vec
 
 fn outgoing(caller: &Caller) -> Body {
     let mut lines = Vec::new();
-    let (list, holder) =
-        (caller.context.storage.store.spool().queue().list(), Holder::new(&caller.context.fetch));
+    let (list, hold_state) = (
+        caller.context.storage.store.spool().queue().list(),
+        HoldState::new(&caller.context.fetch),
+    );
     for request in list.iter().filter(|request| caller.may_see_queued(&request.place)) {
-        push_line(&mut lines, &EntryItem::of_waiting(request, holder.held(request)));
+        push_line(&mut lines, &EntryItem::of_waiting(request, hold_state.held(request)));
     }
     body::from_bytes(lines)
 }

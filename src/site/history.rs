@@ -170,7 +170,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
 /// Shows one version: the current one, unless the arguments name another one.
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
-        Ok(kept) => as_it_was(caller, &kept).await,
+        Ok(kept) => serve_version(caller, &kept).await,
         Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
@@ -191,7 +191,7 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<StoredCopy
 
 /// Shows a stored response under our own origin. [`GLASS_CASE`] prevents it from acting in our
 /// name. A page gets a `<base>` element for its links.
-async fn as_it_was(caller: &Caller, kept: &Arc<StoredCopy>) -> Response<Body> {
+async fn serve_version(caller: &Caller, kept: &Arc<StoredCopy>) -> Response<Body> {
     let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
     let mut theirs = kept.fields.clone();
     delivery.amend(&mut theirs);

@@ -149,7 +149,7 @@ pub(super) fn request(caller: &Caller, arguments: Option<&str>) -> Response<Body
     }
     let who = (caller.owner.clone(), caller.reach());
     let wire = Rehearsal::new(&context.proxy, who, caller.mode(), &url, fields);
-    let Some(wire) = wire.map(|rehearsal| rehearsal.wire(&context.proxy)) else {
+    let Some(wire) = wire.map(|rehearsal| rehearsal.origin_request(&context.proxy)) else {
         return caller.ask_for_address(AddressPage::Request, typed);
     };
     let mut came = self::entry_info::redacted_fields(&sent.fields);

@@ -21,7 +21,7 @@ use super::status;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::fetch;
-use crate::fetch::hold::Holder;
+use crate::fetch::hold::HoldState;
 use crate::page::form::SubmittedForm;
 use crate::page::guard::Token;
 use crate::page::token::Purpose;
@@ -97,12 +97,13 @@ pub(super) fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let total = stands.len();
     asked.page = asked.page.min(total.div_ceil(ROWS)).max(1);
     let from = (asked.page - 1).saturating_mul(ROWS);
-    let (holder, queue) = (Holder::new(&context.fetch), context.storage.store.spool().queue());
+    let (hold_state, queue) =
+        (HoldState::new(&context.fetch), context.storage.store.spool().queue());
     // Requests that were removed since the queue was read are skipped.
     let found =
         page_of_ranks(stands, from).into_iter().filter_map(|stand| queue.summary(&stand.turn.key));
     let items = found.map(|request| {
-        let (state, held) = (status::state(context, &request), holder.held(&request));
+        let (state, held) = (status::state(context, &request), hold_state.held(&request));
         let mut item = status::item(request, state, held);
         item.owner.take_if(|owner| *owner == caller.owner.to_string());
         item

@@ -9,7 +9,7 @@ use super::caller::Caller;
 use super::queue::QueueRank;
 use crate::base::clock;
 use crate::base::owner::Owner;
-use crate::fetch::hold::Holder;
+use crate::fetch::hold::HoldState;
 use crate::net::link::LinkClass;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
@@ -114,9 +114,9 @@ pub(super) fn queue(caller: &Caller) -> Vec<QueueItem> {
         .collect();
     line.sort_unstable();
     let turns: HashMap<Key, u64> = line.iter().map(|stand| stand.turn.key).zip(1..).collect();
-    let holder = Holder::new(&context.fetch);
+    let hold_state = HoldState::new(&context.fetch);
     let items = list.into_iter().zip(states).map(|(request, state)| {
-        let (held, turn) = (holder.held(&request), turns.get(&request.place.key()).copied());
+        let (held, turn) = (hold_state.held(&request), turns.get(&request.place.key()).copied());
         QueueItem { turn, ..item(request, state, held) }
     });
     items.collect()

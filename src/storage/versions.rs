@@ -1,7 +1,7 @@
 //! Older versions of pages: lists, contents and differences.
 
-pub mod at;
 pub mod diff;
+pub mod entered_time;
 pub mod feed;
 pub mod memento;
 pub mod text;
@@ -82,7 +82,7 @@ pub enum NotCompared {
 
 /// Two versions compared.
 #[derive(Debug)]
-pub struct Compared {
+pub struct VersionComparison {
     /// When the older version was stored.
     pub from: Timestamp,
     /// When the newer version was stored.
@@ -147,7 +147,7 @@ pub async fn compare(
     versions: &PageVersions,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
-) -> Result<Compared, NotCompared> {
+) -> Result<VersionComparison, NotCompared> {
     let current = versions.current.entry.stored();
     let to = to.unwrap_or(current);
     let before = versions.older.iter().map(|one| one.stored).find(|stored| *stored < to);
@@ -159,7 +159,7 @@ pub async fn compare(
     let title = new.title.clone();
     // The comparison may take a while and must not block other tasks.
     let diff = context.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
-    Ok(Compared { from, to, title, diff })
+    Ok(VersionComparison { from, to, title, diff })
 }
 
 /// The older version at a place that was stored at this time, if it exists and is undamaged.

@@ -49,11 +49,11 @@ pub struct Leaves {
     authority: Arc<Authority>,
     key: KeyPair,
     signing: Arc<dyn SigningKey>,
-    made: Mutex<Made>,
+    made: Mutex<LeafCache>,
 }
 
 #[derive(Default)]
-struct Made {
+struct LeafCache {
     by_host: HashMap<String, Leaf>,
     /// The number of uses, so that the least recently used certificate is known without a clock.
     uses: u64,
@@ -130,7 +130,7 @@ impl Leaves {
         Ok(config)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Made> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, LeafCache> {
         // A panic leaves a valid cache, because missing certificates are created again.
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::*;
-use crate::{Event, Whole};
+use crate::{Event, TotalProgress};
 
 fn shape<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T, text: &str) {
     assert_eq!(serde_json::to_string(value).unwrap(), text);
@@ -110,8 +110,8 @@ fn queue() {
     );
     shape(&QueueTarget::Key("ab".into()), r#"{"key":"ab"}"#);
     shape(&QueueTarget::All, r#"{"all":true}"#);
-    shape(&Retried { retried: 1 }, r#"{"retried":1}"#);
-    shape(&Deleted { deleted: 1 }, r#"{"deleted":1}"#);
+    shape(&RetryResponse { retried: 1 }, r#"{"retried":1}"#);
+    shape(&DeleteResponse { deleted: 1 }, r#"{"deleted":1}"#);
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn events() {
             r#"{"event":"progress","url":"http://a/","bytes":1,"total":9,"rate":4,"seconds_left":2}"#,
         ),
         (
-            Event::Whole(Whole {
+            Event::Whole(TotalProgress {
                 done: 1,
                 failed: 2,
                 left: 3,
@@ -161,7 +161,7 @@ fn events() {
             ),
         ),
         (
-            Event::Whole(Whole::default()),
+            Event::Whole(TotalProgress::default()),
             r#"{"event":"whole","done":0,"failed":0,"left":0,"bytes":0}"#,
         ),
         (
@@ -209,7 +209,7 @@ fn get_fetch_and_entries() {
     );
     shape(&FetchRequest { wait: true, budget: None }, r#"{"wait":true}"#);
     shape(&FetchRequest { wait: false, budget: Some(9) }, r#"{"wait":false,"budget":9}"#);
-    shape(&Started { started: 3 }, r#"{"started":3}"#);
+    shape(&FetchResponse { started: 3 }, r#"{"started":3}"#);
     shape(
         &EntryItem {
             url: "http://a/".into(),
@@ -234,6 +234,6 @@ fn get_fetch_and_entries() {
         &DeletedUrls { deleted: vec!["http://a/".into()], missing: vec![] },
         r#"{"deleted":["http://a/"],"missing":[]}"#,
     );
-    shape(&Stopping { stopping: true }, r#"{"stopping":true}"#);
+    shape(&StopResponse { stopping: true }, r#"{"stopping":true}"#);
     shape(&ApiError { error: "no such key".into() }, r#"{"error":"no such key"}"#);
 }

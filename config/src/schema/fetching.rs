@@ -3,7 +3,7 @@
 use crate::{
     source::rule::UrlRules,
     values::{
-        amounts::{AgeLimit, RoomLimit, SizeLimit},
+        amounts::{AgeLimit, SizeLimit, SpaceLimit},
         media::{MediaType, TypesByExtension},
         texts::Program,
         times::{Pause, Windows},
@@ -125,9 +125,9 @@ section! {
         /// The length from which a purge stores equal bodies once. Bodies below 16 KiB are never shared.
         "share-above" => share_above: SizeLimit = r#""64 kB""#, Live, Ordinary;
         /// The largest size of the spool. If it is larger, ages are scaled down until it fits. "auto" is half of the disk.
-        "max-size" => max_size: RoomLimit = r#""auto""#, Live, Ordinary;
+        "max-size" => max_size: SpaceLimit = r#""auto""#, Live, Ordinary;
         /// How much of the disk stays free. If less is free, ages are scaled down until it is enough, and the daemon purges on its own. "auto" is a fortieth of the disk, at most 500 MB.
-        "min-free" => min_free: RoomLimit = r#""auto""#, Live, Ordinary;
+        "min-free" => min_free: SpaceLimit = r#""auto""#, Live, Ordinary;
         /// How often the daemon purges on its own.
         "every" => every: AgeLimit = r#""never""#, Live, Ordinary;
         /// Whether a purge removes blocked URLs.

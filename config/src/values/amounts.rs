@@ -107,7 +107,7 @@ pub enum SizeLimit {
 
 /// A size, no limit, or a limit that depends on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoomLimit {
+pub enum SpaceLimit {
     /// A share of the disk.
     Auto,
     /// This size.
@@ -116,7 +116,7 @@ pub enum RoomLimit {
     None,
 }
 
-impl RoomLimit {
+impl SpaceLimit {
     /// The limit in bytes. `auto` is the limit that depends on the disk. `None` means no limit.
     #[must_use]
     pub fn bytes(self, auto: Option<u64>) -> Option<u64> {
@@ -253,7 +253,7 @@ impl Value for SizeLimit {
     }
 }
 
-impl Value for RoomLimit {
+impl Value for SpaceLimit {
     const KIND: &'static str = "size limit by the disk";
     const MEANING: &'static str =
         "`\"auto\"`: depends on the size of the disk. Or a size, as in `\"20 GB\"`, or `\"none\"`.";

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 
 use super::gateway::{GatewayContext, GatewayTarget};
-use super::judge::{Judge, TagChange};
 use super::style;
+use super::tag_policy::{TagChange, TagPolicy};
 use crate::references::element::{self, Tag};
 use crate::references::{link, srcset, with_query_encoded};
 
@@ -85,7 +85,7 @@ pub(super) enum GatewayChange {
     Parts(Vec<TagChange>),
 }
 
-impl Judge {
+impl TagPolicy {
     /// Decides about a tag in the gateway. `None` outside the gateway.
     pub(super) fn decide_tag(&mut self, tag: &Tag) -> Option<GatewayChange> {
         if self.gateway_context()?.gateway.is_ours {

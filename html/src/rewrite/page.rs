@@ -9,8 +9,8 @@ use lol_html::send::{HtmlRewriter, SendHandlerTypes, Settings};
 use lol_html::{AsciiCompatibleEncoding, HandlerResult, MemorySettings, element, end, text};
 use wwwoffle_url::BrowserUrl;
 
-use super::judge::{Judge, TagChange};
 use super::mend::CharRepair;
+use super::tag_policy::{TagChange, TagPolicy};
 use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, inward};
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 use crate::references::css::Pieces;
@@ -48,7 +48,7 @@ pub struct Rewriter {
 
 enum PageStage {
     /// The encoding is not known yet.
-    Head(Vec<u8>, Box<Judge>),
+    Head(Vec<u8>, Box<TagPolicy>),
     Page(Box<OpenPage>),
     /// The page is passed on without parsing.
     Through(CharRepair),
@@ -88,7 +88,7 @@ impl Rewriter {
         let content_type = content_type.map(str::to_owned);
         Self {
             content_type,
-            stage: PageStage::Head(Vec::new(), Box::new(Judge::new(changes, known, url))),
+            stage: PageStage::Head(Vec::new(), Box::new(TagPolicy::new(changes, known, url))),
         }
     }
 
@@ -120,21 +120,21 @@ impl Rewriter {
     /// the encoding is already known.
     fn begin(&mut self) -> Vec<u8> {
         let stage = std::mem::replace(&mut self.stage, PageStage::Ended);
-        let PageStage::Head(head, mut judge) = stage else {
+        let PageStage::Head(head, mut policy) = stage else {
             self.stage = stage;
             return Vec::new();
         };
         let encoding = charset::choose(BodyKind::Html, self.content_type.as_deref(), &head);
-        let mending = CharRepair::of(&judge.changes().mends, encoding);
-        judge.set_encoding(encoding);
-        let is_inside = judge.gateway_context().is_some();
+        let mending = CharRepair::of(&policy.changes().mends, encoding);
+        policy.set_encoding(encoding);
+        let is_inside = policy.gateway_context().is_some();
         let ascii = AsciiCompatibleEncoding::new(encoding);
         let (decoder, mut sent) = match ascii {
             None if is_inside => (Some(encoding.new_decoder()), BOM.to_vec()),
             _ => (None, Vec::new()),
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
-        self.stage = match Parser::new(*judge, read_as, 0) {
+        self.stage = match Parser::new(*policy, read_as, 0) {
             Some(parser) => PageStage::Page(Box::new(OpenPage { mending, decoder, parser })),
             None if is_inside => PageStage::Ended,
             None => PageStage::Through(mending),
@@ -190,7 +190,7 @@ struct Parser {
 
 /// State shared by the handlers of a parser and its replacement.
 struct RewriteState {
-    judge: Mutex<Judge>,
+    policy: Mutex<TagPolicy>,
     output: Mutex<PageOutput>,
     /// Text that is collected until it is complete.
     held: Mutex<String>,
@@ -208,10 +208,10 @@ struct PageOutput {
 
 impl Parser {
     /// Creates a parser. `None` if the encoding is not ASCII-compatible.
-    fn new(judge: Judge, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
+    fn new(policy: TagPolicy, encoding: &'static Encoding, nesting: u32) -> Option<Self> {
         let encoding = AsciiCompatibleEncoding::new(encoding)?;
         let shared = Arc::new(RewriteState {
-            judge: Mutex::new(judge),
+            policy: Mutex::new(policy),
             output: Mutex::default(),
             held: Mutex::default(),
             sheet: Mutex::default(),
@@ -221,7 +221,7 @@ impl Parser {
     }
 
     fn is_inside(&self) -> bool {
-        lock(&self.shared.judge).gateway_context().is_some()
+        lock(&self.shared.policy).gateway_context().is_some()
     }
 
     /// Returns the output for a piece and, if the parser cannot continue, the unread rest.
@@ -284,8 +284,8 @@ fn rewriter(
         .with_max_allowed_memory_usage(MAX_PARSER_MEMORY)
         .with_graceful_bail_out_on_memory_limit_exceeded(true);
     let (shows_noscript, is_inside) = {
-        let judge = lock(&shared.judge);
-        (judge.cuts(Removal::Scripts), judge.gateway_context().is_some())
+        let policy = lock(&shared.policy);
+        (policy.cuts(Removal::Scripts), policy.gateway_context().is_some())
     };
     let of = || Arc::clone(shared);
     let (elements, giving_up, to, at_end) = (of(), of(), of(), of());
@@ -320,11 +320,11 @@ fn rewriter(
     }
     if nesting == 0 {
         let append = move |end: &mut DocumentEnd<'_>| {
-            let judge = lock(&at_end.judge);
-            if let Some(bar) = &judge.changes().bar {
+            let policy = lock(&at_end.policy);
+            if let Some(bar) = &policy.changes().bar {
                 end.append(&bar.html, ContentType::Html);
             }
-            if let Some(onward) = judge.onward_link() {
+            if let Some(onward) = policy.onward_link() {
                 end.append(&onward, ContentType::Html);
             }
             Ok(())
@@ -358,7 +358,7 @@ fn open(
             return Err(Box::new(Restart));
         }
     }
-    let deeds = lock(&shared.judge).open(&tag);
+    let deeds = lock(&shared.policy).open(&tag);
     for deed in deeds {
         match deed {
             TagChange::Remove => element.remove(),
@@ -372,7 +372,7 @@ fn open(
                 element.append(&mark.end, ContentType::Html);
             }
             TagChange::Document(name, text) => {
-                let inner = inner(&lock(&shared.judge).clone(), &text, nesting);
+                let inner = inner(&lock(&shared.policy).clone(), &text, nesting);
                 element.set_attribute(name, &inner.replace('&', "&amp;"))?;
             }
         }
@@ -381,10 +381,10 @@ fn open(
 }
 
 /// Rewrites an inner document. Returns an empty text if it is nested too deep.
-fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
+fn inner(policy: &TagPolicy, text: &str, nesting: u32) -> String {
     let nesting = Some(nesting + 1).filter(|nesting| *nesting <= MAX_NESTING);
     let sent =
-        nesting.and_then(|nesting| Parser::new(judge.clone(), UTF_8, nesting)).map(|parser| {
+        nesting.and_then(|nesting| Parser::new(policy.clone(), UTF_8, nesting)).map(|parser| {
             let mut parser = parser;
             let (mut sent, unread) = parser.write(text.as_bytes());
             if unread.is_none() {
@@ -399,8 +399,8 @@ fn inner(judge: &Judge, text: &str, nesting: u32) -> String {
 /// are an inner document.
 fn show(chunk: &mut TextChunk<'_>, shared: &RewriteState, nesting: u32) {
     let Some(text) = complete_text(chunk, shared) else { return chunk.remove() };
-    let judge = lock(&shared.judge).clone();
-    chunk.replace(&inner(&judge, &text, nesting), ContentType::Html);
+    let policy = lock(&shared.policy).clone();
+    chunk.replace(&inner(&policy, &text, nesting), ContentType::Html);
 }
 
 /// Returns the complete text with its last chunk; `None` before that. Text beyond the limit is
@@ -415,8 +415,8 @@ fn complete_text(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String>
 
 /// Rewrites a style sheet in a gateway page.
 fn rewrite_sheet(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
-    let judge = lock(&shared.judge);
-    let Some(within) = judge.gateway_context() else { return };
+    let policy = lock(&shared.policy);
+    let Some(within) = policy.gateway_context() else { return };
     if chunk.text_type() == TextType::Data {
         // In SVG, the content of a `style` element is parsed as ordinary text.
         let Some(text) = complete_text(chunk, shared) else { return chunk.remove() };

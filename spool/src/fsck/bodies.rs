@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use super::file_check::FileCheck;
 use super::finding::{FileFault, Remedy};
-use super::judge::FileJudge;
 use crate::entry::holder::{name_of, path_of};
 use crate::entry::read::EntryContent;
 use crate::entry::summary::read_start;
@@ -25,7 +25,7 @@ pub(super) struct BodyIndex {
     pub(super) is_blind: bool,
 }
 
-impl FileJudge<'_> {
+impl FileCheck<'_> {
     /// Checks an entry that shares its body. Each body is read once.
     pub(super) fn shared(&self, path: &Path, entry: &Entry) -> Result<Option<Reason>> {
         let name = holder::short(name_of(*entry.digest(), entry.place().owner()));
@@ -40,7 +40,7 @@ impl FileJudge<'_> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let reason = super::judge::content(entry)?;
+        let reason = super::file_check::content(entry)?;
         self.bodies.borrow_mut().read.insert(name, reason);
         Ok(reason)
     }

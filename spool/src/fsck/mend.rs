@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::file_check::{FileCheck, FileRole};
 use super::finding::{CheckVerdict, FileFault, Remedy};
-use super::judge::{FileJudge, FileRole};
 use crate::durability::DAMAGED;
 use crate::entry::layout::EntryState;
 use crate::entry::overlay::overlay_path;
@@ -22,7 +22,7 @@ const OF_ASIDE: &str = "the update of an entry that was set aside";
 /// Carries out a remedy. Returns the verdict, and the new path if the file was moved.
 pub(super) fn apply_remedy(
     tree: &Tree,
-    judge: &FileJudge<'_>,
+    check: &FileCheck<'_>,
     (path, role): (&Path, Option<FileRole>),
     fault: &FileFault,
 ) -> Result<(CheckVerdict, Option<PathBuf>)> {
@@ -30,7 +30,7 @@ pub(super) fn apply_remedy(
         |path: PathBuf| path.strip_prefix(&tree.root.path).map(Path::to_owned).unwrap_or(path);
     Ok(match &fault.remedy {
         Remedy::Rename(to) => {
-            rename(tree, judge, (path, role), &tree.root.join(to))?;
+            rename(tree, check, (path, role), &tree.root.join(to))?;
             (CheckVerdict::Repaired, Some(to.clone()))
         }
         Remedy::SetAside => {
@@ -45,7 +45,7 @@ pub(super) fn apply_remedy(
             }
             (CheckVerdict::SetAside, Some(below(to)))
         }
-        Remedy::Unhide => match unhide(tree, judge, path)? {
+        Remedy::Unhide => match unhide(tree, check, path)? {
             UnhideOutcome::Among(to) => (CheckVerdict::Repaired, Some(below(to))),
             UnhideOutcome::Aside(to) => (CheckVerdict::SetAside, Some(below(to))),
         },
@@ -70,14 +70,14 @@ pub(super) fn apply_remedy(
 /// file is renamed next, and so on.
 fn rename(
     tree: &Tree,
-    judge: &FileJudge<'_>,
+    check: &FileCheck<'_>,
     (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<()> {
     let mut next = Some((from.to_owned(), to.to_owned()));
     // Each round moves one file to its final name.
     while let Some((from, to)) = next {
-        next = rename_one(tree, judge, (&from, role), &to)?;
+        next = rename_one(tree, check, (&from, role), &to)?;
     }
     Ok(())
 }
@@ -87,7 +87,7 @@ fn rename(
 /// other file there is moved to `damaged/`.
 fn rename_one(
     tree: &Tree,
-    judge: &FileJudge<'_>,
+    check: &FileCheck<'_>,
     (from, role): (&Path, Option<FileRole>),
     to: &Path,
 ) -> Result<Option<(PathBuf, PathBuf)>> {
@@ -97,7 +97,7 @@ fn rename_one(
     if about.is_some() {
         // A misnamed file at `to` gets a second name, and loses its present name when the renamed
         // file replaces it.
-        match judge.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
+        match check.fault(FileRole::Entry, to).filter(|_| is_entry).map(|fault| fault.remedy) {
             Some(Remedy::Rename(right)) => parked = Some(park(tree, to, &right)?),
             // The file with the target name is unreadable, so its content must not be lost.
             Some(Remedy::Nothing) => {
@@ -124,7 +124,7 @@ fn rename_one(
         tree.root.remove_file(&overlay)?;
         // The directory of the new name may have been checked already, so the renamed update file
         // is judged here.
-        let fault = judge.fault(FileRole::Overlay, &overlay_to);
+        let fault = check.fault(FileRole::Overlay, &overlay_to);
         if let Some(fault) = fault.filter(|fault| fault.remedy == Remedy::Distrust) {
             distrust(tree, &overlay_to, &fault.reason)?;
         }
@@ -171,10 +171,10 @@ enum UnhideOutcome {
 
 /// Moves the entry that hides the variants of its key into their directory, or sets it aside if a
 /// newer entry is there.
-fn unhide(tree: &Tree, judge: &FileJudge<'_>, path: &Path) -> Result<UnhideOutcome> {
+fn unhide(tree: &Tree, check: &FileCheck<'_>, path: &Path) -> Result<UnhideOutcome> {
     let entry = read_valid(tree, path)?;
     let place = entry.place();
-    let to = tree.root.join(judge.name_of_entry(place)?);
+    let to = tree.root.join(check.name_of_entry(place)?);
     if let EntryContent::Whole(there) = read::read(&*tree.root.disk, &tree.root.path, &to, None)?
         && there.place() == place
         && there.order() > entry.order()

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::CheckOptions;
+use super::file_check::{FileCheck, FileRole, unreadable};
 use super::finding::{CheckTotals, CheckVerdict, FileFault, Finding, Remedy};
-use super::judge::{FileJudge, FileRole, unreadable};
 use super::mend::apply_remedy;
 use super::name::{self, NameKind};
 use crate::durability::{DAMAGED, MONITOR, OUTGOING, PARTIAL, RUNS, TMP, aside, recent, reserve};
@@ -55,7 +55,7 @@ pub(super) struct PendingFault {
 
 /// A walk through a spool.
 pub(super) struct CheckWalk<'a> {
-    pub(super) judge: FileJudge<'a>,
+    pub(super) check: FileCheck<'a>,
     pub(super) how: &'a CheckOptions,
     /// The tree that is repaired. `None`: nothing is changed, and other processes may change files
     /// during the check.
@@ -71,10 +71,10 @@ type NameVisitor<'v, 'a> = &'v dyn Fn(&mut CheckWalk<'a>, &Path, &str, FileInfo)
 impl<'a> CheckWalk<'a> {
     /// Checks the whole spool.
     pub(super) fn run(&mut self) -> Result<()> {
-        let root = self.judge.root;
+        let root = self.check.root;
         let fail = |error| Error::disk("read", root, error);
         let mut names = Vec::new();
-        for name in self.judge.disk.read_dir(root).map_err(fail)?.take(MAX_ROOT) {
+        for name in self.check.disk.read_dir(root).map_err(fail)?.take(MAX_ROOT) {
             names.push(name.map_err(fail)?);
         }
         // `damaged/` and `tmp/` come last, because repairs move files to them. Bodies come before
@@ -140,7 +140,7 @@ impl<'a> CheckWalk<'a> {
                     walk.tree(path, depth + 1);
                 } else {
                     // The directory is not followed, so the references in it are unknown.
-                    walk.judge.bodies.borrow_mut().is_blind = true;
+                    walk.check.bodies.borrow_mut().is_blind = true;
                 }
             }
             FileKind::Other => walk.foreign(path),
@@ -206,7 +206,7 @@ impl<'a> CheckWalk<'a> {
             match key {
                 Some(Ok(_)) if is_first => walk.file(path, role, about),
                 Some(Ok(_)) => {
-                    if let Some(fault) = walk.judge.fault(role, path) {
+                    if let Some(fault) = walk.check.fault(role, path) {
                         walk.hold_fault(path, Some(role), fault);
                     }
                 }
@@ -290,7 +290,7 @@ impl<'a> CheckWalk<'a> {
     }
 
     fn checked(&mut self, path: &Path, role: FileRole, about: FileInfo) {
-        let fault = self.judge.fault(role, path);
+        let fault = self.check.fault(role, path);
         let is_ours = fault.as_ref().is_none_or(|fault| fault.remedy != Remedy::Foreign);
         if is_ours {
             self.permissions(path, about, role == FileRole::Secret);
@@ -311,7 +311,7 @@ impl<'a> CheckWalk<'a> {
 
     /// Reports permissions that exceed the configured ones.
     fn permissions(&mut self, path: &Path, about: FileInfo, is_private: bool) {
-        let (directories, files) = self.judge.disk.modes();
+        let (directories, files) = self.check.disk.modes();
         let allowed = match about.kind {
             FileKind::File if is_private => 0o600,
             FileKind::File => files,
@@ -337,7 +337,7 @@ impl<'a> CheckWalk<'a> {
     /// Calls `visit` for each name in a directory, then reports and repairs the faults found.
     fn names(&mut self, directory: &Path, visit: NameVisitor<'_, 'a>) {
         let read = |walk: &mut Self| {
-            for name in walk.judge.disk.read_dir(directory)? {
+            for name in walk.check.disk.read_dir(directory)? {
                 let path = directory.join(name?);
                 if let Some(about) = walk.about(&path) {
                     // Names that are not UTF-8 are foreign.
@@ -351,12 +351,12 @@ impl<'a> CheckWalk<'a> {
             Ok(()) => {}
             Err(error) if is_missing(&error) => {
                 // The directory is gone, or it is a dangling link.
-                let is_gone = matches!(self.judge.disk.about(directory), Ok(None));
-                self.judge.bodies.borrow_mut().is_blind |= !is_gone;
+                let is_gone = matches!(self.check.disk.about(directory), Ok(None));
+                self.check.bodies.borrow_mut().is_blind |= !is_gone;
             }
             Err(error) => {
                 // Files in the unreadable directory may refer to any body.
-                self.judge.bodies.borrow_mut().is_blind = true;
+                self.check.bodies.borrow_mut().is_blind = true;
                 self.hold_fault(
                     directory,
                     None,
@@ -368,10 +368,10 @@ impl<'a> CheckWalk<'a> {
     }
 
     fn about(&mut self, path: &Path) -> Option<FileInfo> {
-        match self.judge.disk.about(path) {
+        match self.check.disk.about(path) {
             Ok(about) => about,
             Err(error) => {
-                self.judge.bodies.borrow_mut().is_blind = true;
+                self.check.bodies.borrow_mut().is_blind = true;
                 self.hold_fault(path, None, unreadable(&Error::disk("look at", path, error)));
                 None
             }
@@ -390,11 +390,11 @@ impl<'a> CheckWalk<'a> {
         for held in std::mem::take(&mut self.held) {
             // An earlier repair may have changed this file.
             let Some(fault) = self.recheck(&held) else { continue };
-            let below = held.path.strip_prefix(self.judge.root).unwrap_or(&held.path).to_owned();
+            let below = held.path.strip_prefix(self.check.root).unwrap_or(&held.path).to_owned();
             let mut finding = Finding::new(below, fault.verdict(), fault.reason.clone());
             let mended = self
                 .mender
-                .map(|tree| apply_remedy(tree, &self.judge, (&held.path, held.role), &fault));
+                .map(|tree| apply_remedy(tree, &self.check, (&held.path, held.role), &fault));
             match mended {
                 Some(Ok((verdict, moved_to))) => {
                     (finding.verdict, finding.moved_to) = (verdict, moved_to);
@@ -413,9 +413,9 @@ impl<'a> CheckWalk<'a> {
     /// Judges a file again, because another process that uses the spool may have replaced or
     /// renamed the file during the check.
     fn recheck(&self, held: &PendingFault) -> Option<FileFault> {
-        let is_there = || matches!(self.judge.disk.about(&held.path), Ok(Some(_)) | Err(_));
+        let is_there = || matches!(self.check.disk.about(&held.path), Ok(Some(_)) | Err(_));
         match held.role {
-            Some(role) => self.judge.fault(role, &held.path),
+            Some(role) => self.check.fault(role, &held.path),
             None => Some(held.fault.clone()).filter(|_| is_there()),
         }
     }

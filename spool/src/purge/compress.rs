@@ -55,7 +55,7 @@ impl CompressStep {
 /// A walk through the entries of a spool that compresses the chosen entries and their older
 /// versions. If it is dropped before the end, the entries compressed so far stay compressed.
 #[derive(Debug)]
-pub struct CompressionRun {
+pub struct CompressionPass {
     session: Arc<Session>,
     candidates: Candidates,
     failure: Option<CompressFailure>,
@@ -70,10 +70,10 @@ pub enum CompressFailure {
     Failed(Error),
 }
 
-impl CompressionRun {
-    pub(crate) fn new(session: Arc<Session>) -> Result<CompressionRun> {
+impl CompressionPass {
+    pub(crate) fn new(session: Arc<Session>) -> Result<CompressionPass> {
         let candidates = Candidates::new(&session.tree.walk())?;
-        Ok(CompressionRun { session, candidates, failure: None })
+        Ok(CompressionPass { session, candidates, failure: None })
     }
 
     /// Visits the next entries, and compresses those for which `is_meant` is true. After a failure

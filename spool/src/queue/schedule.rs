@@ -56,13 +56,13 @@ pub struct Schedule {
     months: u64,
     /// Sunday is 0.
     weekdays: u64,
-    days_in: DaysIn,
+    days_in: DayCombination,
 }
 
 /// Whether a day must be in both sets, the days of the month and the days of the week, or in
 /// either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum DaysIn {
+enum DayCombination {
     Both,
     Either,
 }
@@ -91,7 +91,7 @@ impl Schedule {
             days: DAYS.parse(days)?,
             months: MONTHS.parse(months)?,
             weekdays: WEEKDAYS.parse(weekdays)?,
-            days_in: DaysIn::Both,
+            days_in: DayCombination::Both,
         }
         .check_occurrence()
     }
@@ -146,7 +146,7 @@ impl Schedule {
             days: DAYS.parse(days)?,
             months: MONTHS.parse(months)?,
             weekdays: WEEKDAYS.parse(weekdays)?,
-            days_in: if both { DaysIn::Both } else { DaysIn::Either },
+            days_in: if both { DayCombination::Both } else { DayCombination::Either },
         }
         .check_occurrence()
     }
@@ -154,18 +154,18 @@ impl Schedule {
     /// Simplifies the schedule. Fails if it never occurs.
     fn check_occurrence(mut self) -> Result<Schedule, ParseScheduleError> {
         if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // With [`DaysIn::Either`], a set of every day makes every day match. Two sets of every
-            // day have the same meaning with [`DaysIn::Both`].
+            // With [`DayCombination::Either`], a set of every day makes every day match. Two sets
+            // of every day have the same meaning with [`DayCombination::Both`].
             self.days_in = match self.days_in {
-                DaysIn::Both => DaysIn::Both,
-                DaysIn::Either => {
+                DayCombination::Both => DayCombination::Both,
+                DayCombination::Either => {
                     (self.days, self.weekdays) = (DAYS.all(), WEEKDAYS.all());
-                    DaysIn::Both
+                    DayCombination::Both
                 }
             };
         }
         let has_day = |month| (1..=last_day(month)).any(|day| has(self.days, day));
-        let comes = self.days_in == DaysIn::Either
+        let comes = self.days_in == DayCombination::Either
             || (1..=12).any(|month| self.has_month(month) && has_day(month));
         if comes {
             return Ok(self);
@@ -189,8 +189,8 @@ impl fmt::Display for Schedule {
         f.write_str(&self.fields().join(" "))?;
         let is_plain = self.days == DAYS.all() || self.weekdays == WEEKDAYS.all();
         match self.days_in {
-            DaysIn::Both if !is_plain => write!(f, " {AND}"),
-            DaysIn::Both | DaysIn::Either => Ok(()),
+            DayCombination::Both if !is_plain => write!(f, " {AND}"),
+            DayCombination::Both | DayCombination::Either => Ok(()),
         }
     }
 }

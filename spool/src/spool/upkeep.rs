@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::fs::{Disk, space};
 use crate::fsck::{self, CheckOptions, CheckTotals, Finding};
 use crate::purge::trim::{self, TrimReport};
-use crate::purge::{Candidates, CompressionRun, Sweep};
+use crate::purge::{Candidates, CompressionPass, Sweep};
 use crate::tree::check_recent::RecentCheck;
 use crate::tree::sharing::{SharedBodies, SharingReport};
 
@@ -215,7 +215,7 @@ impl Spool {
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn compression(&self) -> Result<CompressionRun> {
-        CompressionRun::new(Arc::clone(self.session()))
+    pub fn compression(&self) -> Result<CompressionPass> {
+        CompressionPass::new(Arc::clone(self.session()))
     }
 }

@@ -65,7 +65,7 @@ fn a_response_is_personal_or_public() {
         };
         let shared = request.contains("(shared)");
         let asked = Identification::of(&read(request), false);
-        let got = Whose::of_answer(asked, &read(answer), shared);
+        let got = ResponseOwner::of_answer(asked, &read(answer), shared);
         assert_eq!(format!("{got:?}"), want, "{row}");
     }
 }
@@ -75,18 +75,24 @@ fn a_form_response_is_public_only_if_its_key_has_the_body() {
     let public = fields(&[("cache-control", "public")]);
     let usual = ("content-type", "application/x-www-form-urlencoded");
     for (rows, want) in [
-        (&[usual][..], Whose::Everyone),
-        (&[("content-type", "Application/X-WWW-Form-Urlencoded; Charset=UTF-8")], Whose::Everyone),
-        (&[("content-type", "application/x-www-form-urlencoded; charset=utf-16")], Whose::Own),
-        (&[("content-type", "text/plain")], Whose::Own),
-        (&[("content-type", "multipart/form-data; boundary=a")], Whose::Own),
-        (&[], Whose::Own),
-        (&[usual, ("content-encoding", "gzip")], Whose::Own),
-        (&[usual, ("x-forwarded-host", "evil.test")], Whose::Own),
-        (&[usual, ("x_http_method_override", "DELETE")], Whose::Own),
+        (&[usual][..], ResponseOwner::Everyone),
+        (
+            &[("content-type", "Application/X-WWW-Form-Urlencoded; Charset=UTF-8")],
+            ResponseOwner::Everyone,
+        ),
+        (
+            &[("content-type", "application/x-www-form-urlencoded; charset=utf-16")],
+            ResponseOwner::Own,
+        ),
+        (&[("content-type", "text/plain")], ResponseOwner::Own),
+        (&[("content-type", "multipart/form-data; boundary=a")], ResponseOwner::Own),
+        (&[], ResponseOwner::Own),
+        (&[usual, ("content-encoding", "gzip")], ResponseOwner::Own),
+        (&[usual, ("x-forwarded-host", "evil.test")], ResponseOwner::Own),
+        (&[usual, ("x_http_method_override", "DELETE")], ResponseOwner::Own),
     ] {
         let asked = Identification::of(&fields(rows), true);
-        assert_eq!(Whose::of_answer(asked, &public, true), want, "{rows:?}");
+        assert_eq!(ResponseOwner::of_answer(asked, &public, true), want, "{rows:?}");
     }
 }
 

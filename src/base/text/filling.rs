@@ -4,7 +4,7 @@ use super::catalogue::Direction;
 use crate::base::escape::Escaped;
 
 /// A value that was filled into a text.
-pub(super) enum Filled {
+pub(super) enum PlaceholderValue {
     /// Text, to be escaped.
     Plain(String),
     /// HTML.
@@ -39,15 +39,15 @@ pub(super) enum MarkupPiece<'a> {
 pub(super) fn fill<E>(
     text: &str,
     direction: Direction,
-    value: impl Fn(&str) -> Result<Filled, E> + Copy,
+    value: impl Fn(&str) -> Result<PlaceholderValue, E> + Copy,
 ) -> Result<String, E> {
     let mut html = String::with_capacity(text.len() + 32);
     for piece in pieces(text) {
         match piece {
             MarkupPiece::Words(words) => push_words(&mut html, words),
             MarkupPiece::Value(name) => match (value(name)?, direction) {
-                (Filled::Plain(plain), Direction::Rtl) if !is_number(&plain) => {
-                    push(&mut html, Filled::Plain(format!("\u{2068}{plain}\u{2069}")));
+                (PlaceholderValue::Plain(plain), Direction::Rtl) if !is_number(&plain) => {
+                    push(&mut html, PlaceholderValue::Plain(format!("\u{2068}{plain}\u{2069}")));
                 }
                 (value, _) => push(&mut html, value),
             },
@@ -68,10 +68,10 @@ pub(super) fn fill<E>(
     Ok(html)
 }
 
-fn push(html: &mut String, value: Filled) {
+fn push(html: &mut String, value: PlaceholderValue) {
     match value {
-        Filled::Plain(plain) => html.push_str(&Escaped(&plain).to_string()),
-        Filled::Markup(markup) => html.push_str(&markup),
+        PlaceholderValue::Plain(plain) => html.push_str(&Escaped(&plain).to_string()),
+        PlaceholderValue::Markup(markup) => html.push_str(&markup),
     }
 }
 
@@ -143,11 +143,11 @@ mod tests {
 
     fn filled_in(direction: Direction, text: &str) -> String {
         let value = |name: &str| match name {
-            "bad" => Ok(Filled::Plain("<\"&'{n}`x`[a](b)".to_owned())),
-            "time" => Ok(Filled::Markup("<time>now</time>".to_owned())),
-            "size" => Ok(Filled::Plain("3 kB".to_owned())),
-            "n" => Ok(Filled::Plain("12".to_owned())),
-            "to" => Ok(Filled::Plain("http://a/?b&c".to_owned())),
+            "bad" => Ok(PlaceholderValue::Plain("<\"&'{n}`x`[a](b)".to_owned())),
+            "time" => Ok(PlaceholderValue::Markup("<time>now</time>".to_owned())),
+            "size" => Ok(PlaceholderValue::Plain("3 kB".to_owned())),
+            "n" => Ok(PlaceholderValue::Plain("12".to_owned())),
+            "to" => Ok(PlaceholderValue::Plain("http://a/?b&c".to_owned())),
             name => Err(format!("no {name}")),
         };
         fill(text, direction, value).unwrap_or_else(|error| format!("! {error}"))

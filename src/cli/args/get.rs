@@ -28,7 +28,7 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     pub(crate) reach: RunLimitArgs,
     #[command(flatten)]
-    pub(crate) with: With,
+    pub(crate) with: PartFlags,
     /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
@@ -65,7 +65,7 @@ pub(crate) struct RunLimitArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Sub-resources of pages (by default as configured)")]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
-pub(crate) struct With {
+pub(crate) struct PartFlags {
     /// Fetch style sheets.
     #[arg(long)]
     stylesheets: bool,
@@ -98,7 +98,7 @@ pub(crate) struct With {
     without: Vec<PartClass>,
 }
 
-impl With {
+impl PartFlags {
     /// Returns the named classes, and whether each is to be fetched.
     pub(crate) fn named(&self) -> impl Iterator<Item = (PartClass, bool)> {
         let flags = [

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::get::With;
+use super::get::PartFlags;
 
 /// The subcommands of `monitor`.
 #[derive(Debug, Subcommand)]
@@ -12,7 +12,7 @@ pub(crate) enum MonitorVerb {
     /// If a page is monitored already, in any spelling, it gets the new schedule and spelling.
     Add {
         #[command(flatten)]
-        when: When,
+        when: ScheduleFlags,
         /// Keep at least this many older versions.
         #[arg(long, value_name = "N", default_value_t = 0)]
         versions: u16,
@@ -24,7 +24,7 @@ pub(crate) enum MonitorVerb {
         #[arg(long, value_name = "WHERE", requires = "depth")]
         within: Option<String>,
         #[command(flatten)]
-        with: With,
+        with: PartFlags,
         /// The pages to monitor.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,
@@ -64,7 +64,7 @@ pub(crate) enum MonitorVerb {
 /// When to fetch a page. A list looks like 1,3,5-10 or 20-, and * means all.
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
-pub(crate) struct When {
+pub(crate) struct ScheduleFlags {
     /// A cron line: minute, hour, day of the month, month, day of the week.
     #[arg(long, value_name = "LINE", group = "how-often",
         conflicts_with_all = ["at", "months", "days", "weekdays", "hours"])]

@@ -65,14 +65,14 @@ impl AuthorityCertificate {
 
 /// The certificates to find or remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ours {
+pub(super) enum OwnCertificates {
     /// Those with these fingerprints.
     These(Vec<String>),
     /// All certificates that wwwoffle has made for any spool, recognized by their names.
     All,
 }
 
-impl Ours {
+impl OwnCertificates {
     /// Whether the certificate belongs to this set.
     pub(super) fn has(&self, der: &CertificateDer<'_>) -> bool {
         match self {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(known.pem(), one.pem());
         assert_eq!(known.file_stem(), format!("wwwoffle-{}", known.mark()));
         assert_eq!(one.fingerprint().replace(':', "").to_lowercase(), known.fingerprint());
-        let ours = Ours::These(vec![known.fingerprint()]);
+        let ours = OwnCertificates::These(vec![known.fingerprint()]);
         let both = format!("{}{}", one.pem(), two.pem());
         for (text, these, all) in [
             (one.pem(), true, true),
@@ -128,9 +128,9 @@ mod tests {
             (one.pem().replace("MI", "!!"), false, false),
         ] {
             assert_eq!(ours.has_all_of(text.as_bytes()), these, "{text}");
-            assert_eq!(Ours::All.has_all_of(text.as_bytes()), all, "{text}");
+            assert_eq!(OwnCertificates::All.has_all_of(text.as_bytes()), all, "{text}");
         }
         let foreign = rcgen::generate_simple_self_signed(vec!["wwwoffle CA on x".to_owned()]);
-        assert!(!Ours::All.has(foreign.unwrap().cert.der()));
+        assert!(!OwnCertificates::All.has(foreign.unwrap().cert.der()));
     }
 }

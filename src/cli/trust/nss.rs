@@ -8,7 +8,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::certificate::{AuthorityCertificate, MARK, Ours};
+use super::certificate::{AuthorityCertificate, MARK, OwnCertificates};
 use super::plan::{ProgramCall, TrustPlan, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
@@ -134,7 +134,7 @@ impl Database {
     }
 
     /// Plans the steps to remove all of `ours`.
-    pub(super) fn uninstall(&self, tool: &Path, ours: &Ours) -> TrustPlan {
+    pub(super) fn uninstall(&self, tool: &Path, ours: &OwnCertificates) -> TrustPlan {
         let entries = self.entries(tool, ours);
         if entries.is_empty() {
             return TrustPlan::Nothing;
@@ -144,7 +144,7 @@ impl Database {
     }
 
     /// Returns the names of the entries that contain one of `ours`.
-    pub(super) fn entries(&self, tool: &Path, ours: &Ours) -> Vec<String> {
+    pub(super) fn entries(&self, tool: &Path, ours: &OwnCertificates) -> Vec<String> {
         let mut names = self.nicknames(tool);
         names.retain(|name| name.starts_with("wwwoffle"));
         names.truncate(MAX_ENTRIES);
@@ -188,12 +188,12 @@ fn nicknames(list: &str) -> Vec<String> {
 
 /// Whether the entry called `nickname` is one of `ours`. `pems` are all certificates with the same
 /// subject as the entry.
-fn is_ours(nickname: &str, pems: &str, ours: &Ours) -> bool {
+fn is_ours(nickname: &str, pems: &str, ours: &OwnCertificates) -> bool {
     let mark = nickname.strip_suffix(')').and_then(|name| name.rsplit_once('('));
     match (mark, ours) {
-        (Some((_, mark)), Ours::These(fingerprints)) if mark.len() == MARK => {
+        (Some((_, mark)), OwnCertificates::These(fingerprints)) if mark.len() == MARK => {
             let marked = fingerprints.iter().filter(|fingerprint| fingerprint.starts_with(mark));
-            Ours::These(marked.cloned().collect()).has_any_of(pems.as_bytes())
+            OwnCertificates::These(marked.cloned().collect()).has_any_of(pems.as_bytes())
         }
         _ => ours.has_all_of(pems.as_bytes()),
     }
@@ -236,7 +236,7 @@ mod tests {
         let made = || Authority::make("m", clock::now()).unwrap();
         let (one, two) = (made(), made());
         let of = |authority: &Authority| AuthorityCertificate::of(authority.der().clone()).unwrap();
-        let these = Ours::These(vec![of(&one).fingerprint()]);
+        let these = OwnCertificates::These(vec![of(&one).fingerprint()]);
         let both = format!("{}{}", one.pem(), two.pem());
         for (nickname, pems, want) in [
             (of(&one).nickname(), &both, true),
@@ -248,8 +248,8 @@ mod tests {
             (of(&one).nickname(), &two.pem(), false),
         ] {
             assert_eq!(is_ours(&nickname, pems, &these), want, "{nickname}");
-            assert!(is_ours(&nickname, pems, &Ours::All), "{nickname}");
+            assert!(is_ours(&nickname, pems, &OwnCertificates::All), "{nickname}");
         }
-        assert!(!is_ours("wwwoffle", "rubbish", &Ours::All));
+        assert!(!is_ours("wwwoffle", "rubbish", &OwnCertificates::All));
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use super::certificate::{AuthorityCertificate, Ours};
+use super::certificate::{AuthorityCertificate, OwnCertificates};
 use super::plan::{ProgramCall, TrustPlan, TrustStep};
 use crate::base::small_file;
 use crate::cli::programs;
@@ -112,7 +112,7 @@ impl System {
     }
 
     /// Returns the first file that contains only certificates of `ours`, if any.
-    pub(super) fn file_of(&self, ours: &Ours) -> Option<&Path> {
+    pub(super) fn file_of(&self, ours: &OwnCertificates) -> Option<&Path> {
         let store = self.store.as_ref()?;
         store.files.iter().map(PathBuf::as_path).find(|path| ours.has_file(path))
     }
@@ -128,7 +128,7 @@ impl System {
             ];
             return self.manual_plan(commands);
         };
-        let ours = Ours::These(vec![certificate.fingerprint()]);
+        let ours = OwnCertificates::These(vec![certificate.fingerprint()]);
         if self.file_of(&ours).is_some() {
             return TrustPlan::Nothing;
         }
@@ -137,9 +137,9 @@ impl System {
     }
 
     /// Plans the steps to remove all of `ours`.
-    pub(super) fn uninstall(&self, ours: &Ours) -> TrustPlan {
+    pub(super) fn uninstall(&self, ours: &OwnCertificates) -> TrustPlan {
         let Some(store) = &self.store else {
-            let Ours::These(fingerprints) = ours else { return TrustPlan::Nothing };
+            let OwnCertificates::These(fingerprints) = ours else { return TrustPlan::Nothing };
             let command = |hash: &String| {
                 format!("sudo security delete-certificate -t -Z {} {KEYCHAIN}", hash.to_uppercase())
             };
@@ -223,14 +223,14 @@ mod tests {
             assert!(why.contains("administrator"));
             let write = format!("export | sudo tee {} >/dev/null", path.display());
             assert_eq!(commands, [write.as_str(), "sudo /sbin/update"]);
-            assert_eq!(system.uninstall(&Ours::All), TrustPlan::Nothing);
+            assert_eq!(system.uninstall(&OwnCertificates::All), TrustPlan::Nothing);
         }
         let mac = System { store: None, macos: true };
         let TrustPlan::Tell { commands, .. } = mac.install(&certificate, "export") else {
             panic!()
         };
         assert!(commands[1].starts_with("sudo security add-trusted-cert"), "{commands:?}");
-        let ours = Ours::These(vec!["ab".to_owned()]);
+        let ours = OwnCertificates::These(vec!["ab".to_owned()]);
         let TrustPlan::Tell { commands, .. } = mac.uninstall(&ours) else { panic!() };
         assert!(commands[0].contains("-Z AB "), "{commands:?}");
         let unknown = System { store: None, macos: false };
@@ -286,8 +286,11 @@ mod tests {
                 .collect(),
             _ => Vec::new(),
         };
-        let these = Ours::These(vec![ours.fingerprint()]);
+        let these = OwnCertificates::These(vec![ours.fingerprint()]);
         assert_eq!(removed(system.uninstall(&these)), [by_hand.clone(), known.clone()]);
-        assert_eq!(removed(system.uninstall(&Ours::All)), [by_hand, known, others, mixed]);
+        assert_eq!(
+            removed(system.uninstall(&OwnCertificates::All)),
+            [by_hand, known, others, mixed]
+        );
     }
 }

@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn methods(next: &Next) -> Vec<&str> {
+fn methods(next: &VisitActions) -> Vec<&str> {
     next.send.iter().filter_map(|message| message["method"].as_str()).collect()
 }
 
 /// The number of the last sent command with this `method`.
-fn number(next: &Next, method: &str) -> Value {
+fn number(next: &VisitActions, method: &str) -> Value {
     let sent = next.send.iter().rfind(|message| message["method"] == method);
     sent.unwrap_or_else(|| panic!("{method} in {next:?}"))["id"].clone()
 }
 
 /// A visit whose page was opened.
-fn opened(now: Instant) -> (Visit, Next) {
+fn opened(now: Instant) -> (Visit, VisitActions) {
     let (mut visit, mut next) = prepared(Vec::new(), now);
     for message in std::mem::take(&mut next.send) {
         next.and(visit.handle_message(&json!({"id": message["id"], "result": {}}), now));
@@ -25,7 +25,7 @@ fn opened(now: Instant) -> (Visit, Next) {
 }
 
 /// A visit with an empty page.
-fn prepared(cookies: Vec<Cookie>, now: Instant) -> (Visit, Next) {
+fn prepared(cookies: Vec<Cookie>, now: Instant) -> (Visit, VisitActions) {
     let (mut visit, next) = Visit::begin("https://a.example/x".into(), cookies, now);
     let id = number(&next, "Target.createTarget");
     let next = visit.handle_message(&json!({"id": id, "result": {"targetId": "T"}}), now);
@@ -58,7 +58,11 @@ fn a_page_is_opened_after_its_cookies_are_set_and_events_enabled() {
         visit.handle_message(&event("Page.loadEventFired", "S", &json!({})), now);
         let (last, others) = next.send.split_first().unwrap();
         for message in others {
-            assert_eq!(visit.handle_message(&done(message), now), Next::default(), "{message}");
+            assert_eq!(
+                visit.handle_message(&done(message), now),
+                VisitActions::default(),
+                "{message}"
+            );
         }
         let next = visit.handle_message(&done(last), now);
         assert_eq!(methods(&next), ["Page.navigate"]);
@@ -105,7 +109,7 @@ fn a_page_is_idle_when_no_request_is_active() {
     visit.handle_message(&event("Network.loadingFailed", "S", &request), now);
     now = visit.quiet_at().unwrap();
     let ping = number(&visit.check_state(now), "Runtime.evaluate");
-    assert_eq!(visit.handle_message(&json!({"id": ping}), now).over, Some(Ok(Ended::Quiet)));
+    assert_eq!(visit.handle_message(&json!({"id": ping}), now).over, Some(Ok(VisitEnd::Quiet)));
 }
 
 #[test]
@@ -138,7 +142,7 @@ fn a_worker_script_request_ends_with_its_worker() {
         let answers = asked.send.iter().map(|ping| json!({"id": ping["id"]}));
         let over: Vec<_> = answers.map(|answer| visit.handle_message(&answer, now).over).collect();
         let want: Vec<_> =
-            (1..=count).map(|at| (at == count).then_some(Ok(Ended::Quiet))).collect();
+            (1..=count).map(|at| (at == count).then_some(Ok(VisitEnd::Quiet))).collect();
         assert_eq!(over, want, "{method} {session}");
     }
 }
@@ -151,7 +155,7 @@ fn a_never_idle_or_unopenable_page_ends() {
         let request = json!({"requestId": number.to_string()});
         visit.handle_message(&event("Network.requestWillBeSent", "S", &request), now).over
     });
-    assert_eq!(over, Some(Ok(Ended::Restless)));
+    assert_eq!(over, Some(Ok(VisitEnd::Restless)));
     let (mut visit, next) = opened(now);
     let id = number(&next, "Page.navigate");
     let error = json!({"id": id, "result": {"errorText": "net::ERR_\u{7}X"}});
@@ -180,7 +184,7 @@ fn invalid_browser_messages_change_nothing() {
         json!({"method": "Network.dataReceived", "params": {"encodedDataLength": -1}}),
         json!({"method": "Target.attachedToTarget", "params": {"waitingForDebugger": true}}),
     ] {
-        assert_eq!(visit.handle_message(&bad, now), Next::default(), "{bad}");
+        assert_eq!(visit.handle_message(&bad, now), VisitActions::default(), "{bad}");
     }
     assert_eq!(visit.quiet_at(), None);
     let bytes = json!({"encodedDataLength": 5});

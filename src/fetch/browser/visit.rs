@@ -37,7 +37,7 @@ pub(super) struct Cookie {
 
 /// The end of a visit that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(super) enum VisitEnd {
     /// The page is complete.
     Quiet,
     /// The page sent too many requests.
@@ -50,16 +50,16 @@ pub(super) enum Ended {
 
 /// The actions after a message.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Next {
+pub(super) struct VisitActions {
     /// Messages to send, in this order.
     pub(super) send: Vec<Value>,
     /// Bytes that the browser has received.
     pub(super) bytes: u64,
     /// The result, if the visit is over.
-    pub(super) over: Option<Result<Ended, String>>,
+    pub(super) over: Option<Result<VisitEnd, String>>,
 }
 
-impl Next {
+impl VisitActions {
     /// Combines the actions of two messages. If both have a result, the first counts.
     pub(super) fn and(&mut self, then: Self) {
         self.send.extend(then.send);
@@ -70,7 +70,7 @@ impl Next {
 
 /// The expected answers, identified by the numbers of their commands.
 #[derive(Clone, Copy, Debug, Default)]
-struct Awaited {
+struct AwaitedCommands {
     target: u64,
     session: u64,
     navigation: u64,
@@ -93,7 +93,7 @@ pub(super) struct Visit {
     is_loaded: bool,
     last: Instant,
     sent: u64,
-    awaited: Awaited,
+    awaited: AwaitedCommands,
     /// The unanswered pings to the page, its frames and its workers, which show whether they are
     /// busy.
     pings: HashSet<u64>,
@@ -101,7 +101,7 @@ pub(super) struct Visit {
 
 impl Visit {
     /// Starts a visit. Returns the first messages.
-    pub(super) fn begin(url: String, cookies: Vec<Cookie>, now: Instant) -> (Self, Next) {
+    pub(super) fn begin(url: String, cookies: Vec<Cookie>, now: Instant) -> (Self, VisitActions) {
         let mut visit = Self {
             url,
             cookies,
@@ -113,10 +113,10 @@ impl Visit {
             is_loaded: false,
             last: now,
             sent: 0,
-            awaited: Awaited::default(),
+            awaited: AwaitedCommands::default(),
             pings: HashSet::new(),
         };
-        let mut next = Next::default();
+        let mut next = VisitActions::default();
         // Downloads started by the page are denied.
         let deny = json!({"behavior": "deny"});
         visit.send(&mut next, None, "Browser.setDownloadBehavior", &deny);
@@ -134,8 +134,8 @@ impl Visit {
 
     /// If the page is quiet, pings the page, its frames and its workers. The visit is over when all
     /// have answered.
-    pub(super) fn check_state(&mut self, now: Instant) -> Next {
-        let mut next = Next::default();
+    pub(super) fn check_state(&mut self, now: Instant) -> VisitActions {
+        let mut next = VisitActions::default();
         if self.quiet_at().is_some_and(|quiet| quiet <= now) {
             let all = self.page.iter().chain(self.sessions.keys());
             let all: Vec<_> = all.cloned().collect();
@@ -149,8 +149,8 @@ impl Visit {
     }
 
     /// Takes a message that has just arrived.
-    pub(super) fn handle_message(&mut self, message: &Value, now: Instant) -> Next {
-        let mut next = Next::default();
+    pub(super) fn handle_message(&mut self, message: &Value, now: Instant) -> VisitActions {
+        let mut next = VisitActions::default();
         let session = text(message, "sessionId").unwrap_or_default();
         match (message.get("id").and_then(Value::as_u64), text(message, "method")) {
             (Some(id), _) => self.handle_response(id, message, &mut next),
@@ -163,7 +163,7 @@ impl Visit {
         next
     }
 
-    fn handle_response(&mut self, id: u64, message: &Value, next: &mut Next) {
+    fn handle_response(&mut self, id: u64, message: &Value, next: &mut VisitActions) {
         let result = message.get("result").unwrap_or(&Value::Null);
         let refused = || {
             let why = message.get("error").and_then(|error| text(error, "message"));
@@ -196,7 +196,7 @@ impl Visit {
             }
         } else if self.pings.remove(&id) && self.pings.is_empty() {
             // The scripts have run to their end and requested nothing.
-            next.over = Some(Ok(Ended::Quiet));
+            next.over = Some(Ok(VisitEnd::Quiet));
         }
     }
 
@@ -206,7 +206,7 @@ impl Visit {
         session: &str,
         params: &Value,
         now: Instant,
-        next: &mut Next,
+        next: &mut VisitActions,
     ) {
         let is_page = self.page.as_deref() == Some(session);
         let request = || Some((session.to_owned(), text(params, "requestId")?.to_owned()));
@@ -218,7 +218,7 @@ impl Visit {
                 }
                 self.requests += 1;
                 if self.requests > MAX_REQUESTS {
-                    next.over = Some(Ok(Ended::Restless));
+                    next.over = Some(Ok(VisitEnd::Restless));
                 }
             }
             "Network.loadingFinished" | "Network.loadingFailed" => {
@@ -257,7 +257,7 @@ impl Visit {
 
     /// Prepares the page, which exists and is still empty: subscribes to its events and sets the
     /// cookies.
-    fn open(&mut self, session: &str, next: &mut Next) {
+    fn open(&mut self, session: &str, next: &mut VisitActions) {
         let listens = self.listen(session, next);
         self.prepares.extend(listens);
         let is_secure = self.url.starts_with("https:");
@@ -268,7 +268,7 @@ impl Visit {
         }
     }
 
-    fn navigate(&mut self, next: &mut Next) {
+    fn navigate(&mut self, next: &mut VisitActions) {
         let (page, to) = (self.page.clone(), json!({"url": self.url}));
         // Until now, only the empty page was loaded.
         self.is_loaded = false;
@@ -288,7 +288,7 @@ impl Visit {
 
     /// Handles a new frame with its own process, or a new worker. Each waits for permission to
     /// start.
-    fn handle_target(&mut self, params: &Value, next: &mut Next) {
+    fn handle_target(&mut self, params: &Value, next: &mut VisitActions) {
         let Some(session) = text(params, "sessionId") else { return };
         let target = params.get("targetInfo").and_then(|info| text(info, "targetId"));
         // This event also comes for the page itself, which does not wait.
@@ -302,7 +302,7 @@ impl Visit {
         }
     }
 
-    fn listen(&mut self, session: &str, next: &mut Next) -> [u64; 3] {
+    fn listen(&mut self, session: &str, next: &mut VisitActions) -> [u64; 3] {
         let all = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
         [
             ("Network.enable", &json!({"maxPostDataSize": 0})),
@@ -312,7 +312,13 @@ impl Visit {
         .map(|(method, how)| self.send(next, Some(session), method, how))
     }
 
-    fn send(&mut self, next: &mut Next, session: Option<&str>, method: &str, how: &Value) -> u64 {
+    fn send(
+        &mut self,
+        next: &mut VisitActions,
+        session: Option<&str>,
+        method: &str,
+        how: &Value,
+    ) -> u64 {
         self.sent += 1;
         let mut message = json!({"id": self.sent, "method": method, "params": how});
         if let (Some(session), Some(fields)) = (session, message.as_object_mut()) {

@@ -10,7 +10,7 @@ use wwwoffle_url::Key;
 use super::sizes::{SizeClass, Sizes};
 use super::{MAX_TIME, class};
 use crate::base::owner::{Places, Requester};
-use crate::fetch::attempt::{Foreseen, gather_facts, known, request_url};
+use crate::fetch::attempt::{AttemptFacts, gather_facts, known, request_url};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
 use crate::fetch::recurse::run::{Run, UrlOutcome};
@@ -20,7 +20,7 @@ use crate::fetch::schedule::host;
 use crate::fetch::verdict::FetchVerdict;
 use crate::storage::store::StoredCopy;
 use wwwoffle_api::fetch_spec::RecursiveRequest;
-use wwwoffle_api::plan::{Expected, RunPlan};
+use wwwoffle_api::plan::{ExpectedTransfers, RunPlan};
 
 /// The largest number of requests that wait to be examined. Further requests count as not stored.
 const MAX_WAITING: usize = 20_000;
@@ -180,7 +180,7 @@ impl<'a> PlanWalk<'a> {
     async fn count_stored(
         &mut self,
         outgoing: &Outgoing,
-        found: &Foreseen,
+        found: &AttemptFacts,
         kept: &Arc<StoredCopy>,
     ) {
         let (class, length) = (class_of(outgoing), kept.entry.body_len());
@@ -232,7 +232,7 @@ impl<'a> PlanWalk<'a> {
         self.sizes.missing(host(outgoing.summary.place.url()), class)
     }
 
-    fn of(&mut self, class: SizeClass) -> &mut Expected {
+    fn of(&mut self, class: SizeClass) -> &mut ExpectedTransfers {
         if class.is_none() { &mut self.plan.pages } else { &mut self.plan.parts }
     }
 
@@ -241,7 +241,8 @@ impl<'a> PlanWalk<'a> {
         let Some(url) = ask_robots::robots_url(self.context, &self.runs, outgoing) else {
             return false;
         };
-        let Some(robots) = ask_robots::as_kept(self.context, outgoing, &url).await else {
+        let Some(robots) = ask_robots::read_stored_robots(self.context, outgoing, &url).await
+        else {
             self.robots_unknown.insert(url.host_port().to_owned());
             return false;
         };

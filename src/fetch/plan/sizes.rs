@@ -14,16 +14,16 @@ pub(super) type SizeClass = Option<PartClass>;
 /// Measured and missing responses.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
-    of_host: HashMap<Of, Mean>,
-    of_class: HashMap<SizeClass, Mean>,
-    missing: HashMap<Of, u64>,
+    of_host: HashMap<HostAndClass, MeanSize>,
+    of_class: HashMap<SizeClass, MeanSize>,
+    missing: HashMap<HostAndClass, u64>,
 }
 
 /// A host and a class. The host is empty for all hosts beyond [`MAX_KNOWN`].
-type Of = (Box<str>, SizeClass);
+type HostAndClass = (Box<str>, SizeClass);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Mean(Amount);
+struct MeanSize(Amount);
 
 /// The estimate for the missing responses of a host and class.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct Estimate {
     pub(super) basis: EstimateBasis,
 }
 
-impl Mean {
+impl MeanSize {
     fn bytes(&self) -> Option<u64> {
         self.0.bytes.checked_div(self.0.count)
     }
@@ -66,9 +66,9 @@ impl Sizes {
     }
 
     fn estimate(&self, host: &str, class: SizeClass) -> (u64, fn(&mut EstimateBasis) -> &mut u64) {
-        let of: Of = (host.into(), class);
-        let of_host = self.of_host.get(&of).and_then(Mean::bytes);
-        let of_class = || self.of_class.get(&class).and_then(Mean::bytes);
+        let of: HostAndClass = (host.into(), class);
+        let of_host = self.of_host.get(&of).and_then(MeanSize::bytes);
+        let of_class = || self.of_class.get(&class).and_then(MeanSize::bytes);
         if let Some(bytes) = of_host {
             return (bytes, |basis| &mut basis.host);
         }
@@ -80,8 +80,8 @@ impl Sizes {
 }
 
 /// The key of a count: without the host if there are too many hosts.
-fn place<T>(counts: &HashMap<Of, T>, host: &str, class: SizeClass) -> Of {
-    let place: Of = (host.into(), class);
+fn place<T>(counts: &HashMap<HostAndClass, T>, host: &str, class: SizeClass) -> HostAndClass {
+    let place: HostAndClass = (host.into(), class);
     let has_room = counts.len() < MAX_KNOWN || counts.contains_key(&place);
     if has_room { place } else { (Box::default(), class) }
 }

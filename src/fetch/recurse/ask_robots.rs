@@ -41,7 +41,7 @@ const PRODUCT: &str = "wwwoffle";
 
 /// The cached rules of origins, by the URL of their `robots.txt`.
 #[derive(Debug)]
-pub(in crate::fetch) struct Known {
+pub(in crate::fetch) struct RobotsCache {
     rules: Mutex<LruCache<String, (Arc<Robots>, SystemTime)>>,
     /// For each file that is being requested, the lock that the requesting task holds.
     turns: Mutex<HashMap<String, Weak<RobotsTurn>>>,
@@ -49,13 +49,13 @@ pub(in crate::fetch) struct Known {
 
 type RobotsTurn = tokio::sync::Mutex<()>;
 
-impl Default for Known {
+impl Default for RobotsCache {
     fn default() -> Self {
         Self { rules: Mutex::new(LruCache::new(MAX_ORIGINS)), turns: Mutex::default() }
     }
 }
 
-impl Known {
+impl RobotsCache {
     /// Returns the cached rules of the file at `url`, or else the result of `ask`, which is then
     /// cached. If several callers need the same file, only one of them runs `ask`.
     async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
@@ -145,7 +145,7 @@ pub(in crate::fetch) fn robots_url(
 }
 
 /// The rules of the site of `url`; `None` if they are not known without a request.
-pub(in crate::fetch) async fn as_kept(
+pub(in crate::fetch) async fn read_stored_robots(
     context: &FetchContext,
     outgoing: &Outgoing,
     url: &CanonicalUrl,
@@ -222,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn concurrent_callers_fetch_robots_rules_once() {
-        let (known, asked) = (Known::default(), AtomicUsize::new(0));
+        let (known, asked) = (RobotsCache::default(), AtomicUsize::new(0));
         let find = |host: &str| {
             known.find_or(format!("http://{host}/robots.txt"), async {
                 asked.fetch_add(1, Ordering::SeqCst);

@@ -17,7 +17,7 @@ use super::read::{Contents, read};
 use super::robots;
 use super::run::{LeftOut, Run, UrlOutcome, links_left};
 use super::runs::{Runs, is_to_do};
-use super::sub::Sub;
+use super::sub_resource::SubResource;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -302,8 +302,8 @@ impl<'a> Document<'a> {
     }
 
     /// The resource at `chosen`. If it cannot be fetched, counts it as left out and returns `None`.
-    fn sub(&self, chosen: &ChosenLink<'_>) -> Option<Sub> {
-        let sub = Sub::of(self, chosen);
+    fn sub(&self, chosen: &ChosenLink<'_>) -> Option<SubResource> {
+        let sub = SubResource::of(self, chosen);
         if sub.is_none() {
             self.count_left_out(LeftOut::Url, &chosen.url);
         }
@@ -349,7 +349,7 @@ impl<'a> Document<'a> {
 
     /// The request for a resource that this document refers to; `None` if the configuration leaves
     /// it out.
-    fn request_for(&self, sub: &Sub, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
+    fn request_for(&self, sub: &SubResource, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
         let request = sub.request(self, chosen.link.class);
         if request.is_none() {
             self.count_left_out(LeftOut::Rule, &chosen.url);
@@ -358,7 +358,7 @@ impl<'a> Document<'a> {
     }
 
     /// The stored copy of the resource, as served offline; `None` if it is missing.
-    async fn stored_sub_resource(&self, sub: &Sub) -> Result<Option<StoredCopy>, String> {
+    async fn stored_sub_resource(&self, sub: &SubResource) -> Result<Option<StoredCopy>, String> {
         let found = look_up(&self.context.storage.store, &sub.places).await;
         Ok(found.map_err(|error| error_chain(&error))?.choose(Mode::Offline))
     }

@@ -89,18 +89,18 @@ impl Activity {
 
 /// A client's request body that reports its progress.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct ProgressBody {
     body: ClientBody,
     activity: Activity,
 }
 
-impl Watched {
+impl ProgressBody {
     pub(super) fn new(body: ClientBody, activity: Activity) -> Self {
         Self { body, activity }
     }
 }
 
-impl Body for Watched {
+impl Body for ProgressBody {
     type Data = Bytes;
     type Error = BoxError;
 

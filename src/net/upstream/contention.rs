@@ -71,13 +71,13 @@ impl Lines {
 }
 
 /// A waiting request. Dropping this value removes the request from the waiting ones.
-struct InLine<'a> {
+struct WaitingPlace<'a> {
     contention: &'a Contention,
     position: Option<&'a LinePosition>,
     number: u64,
 }
 
-impl Drop for InLine<'_> {
+impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.contention.0.send_modify(|lines| drop(lines.waiting.remove(&self.number)));
         if let Some(position) = self.position {
@@ -117,7 +117,7 @@ impl Contention {
             let waiting = WaitingRequest { origin: origin.clone(), is_served: false };
             lines.waiting.insert(number, waiting);
         });
-        let _in_line = InLine { contention: self, position, number };
+        let _in_line = WaitingPlace { contention: self, position, number };
         if let Some(position) = position {
             position.0.send_replace(true);
         }

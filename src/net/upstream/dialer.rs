@@ -226,7 +226,7 @@ impl Dialer {
             let addresses = self.find(origin).await?;
             self.open(origin, addresses).await
         };
-        self.while_probing(dial).await
+        self.run_as_probe(dial).await
     }
 
     /// Runs a step of a probe until another mode than [`ModeSetting::Auto`] is chosen.
@@ -234,7 +234,7 @@ impl Dialer {
     /// # Errors
     ///
     /// [`Failure::Offline`] if another mode is chosen, otherwise the error of `step`.
-    pub(super) async fn while_probing<T>(
+    pub(super) async fn run_as_probe<T>(
         &self,
         step: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
@@ -256,7 +256,7 @@ impl Dialer {
     /// [`Failure::Offline`] in offline mode, without a lookup. [`Failure::Inward`] if the host
     /// or all of its addresses are forbidden for the client. Otherwise the failure of the lookup.
     pub(super) async fn addresses(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        self.while_allowed(origin, self.find(origin)).await
+        self.run_if_allowed(origin, self.find(origin)).await
     }
 
     async fn find(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
@@ -286,7 +286,7 @@ impl Dialer {
         origin: &Origin,
         addresses: Vec<SocketAddr>,
     ) -> Result<TcpStream, Failure> {
-        self.while_allowed(origin, self.open(origin, addresses)).await
+        self.run_if_allowed(origin, self.open(origin, addresses)).await
     }
 
     async fn open(
@@ -312,7 +312,7 @@ impl Dialer {
     /// # Errors
     ///
     /// [`Failure::Offline`] if the mode does not allow the step, otherwise the error of `step`.
-    pub(super) async fn while_allowed<T>(
+    pub(super) async fn run_if_allowed<T>(
         &self,
         origin: &Origin,
         step: impl Future<Output = Result<T, Failure>>,

@@ -17,7 +17,7 @@ use wwwoffle_http::fields::offers_login_of_connection;
 use super::line::StreamProbe;
 use super::message::OutgoingMessage;
 use super::tls_error::{TlsFault, find_alert};
-use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, Secured, answer};
+use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, TlsDetails, answer};
 use crate::base::owner::Owner;
 use crate::base::tasks::Tasks;
 
@@ -28,7 +28,7 @@ const ALERT_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
-    pub(super) secured: Option<Arc<Secured>>,
+    pub(super) secured: Option<Arc<TlsDetails>>,
     pub(super) users: ConnectionUsers,
     probe: StreamProbe,
 }
@@ -73,7 +73,7 @@ impl NewHttp1 {
     /// Starts HTTP/1.1 on a connection and runs it in a task.
     pub(super) async fn begin<S>(
         stream: S,
-        secured: Option<Arc<Secured>>,
+        secured: Option<Arc<TlsDetails>>,
         probe: StreamProbe,
         tasks: &Tasks,
     ) -> Result<Self, Failure>

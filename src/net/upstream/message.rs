@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use wwwoffle_http::fields::logs_connection_in;
 use wwwoffle_http::head::is_secret;
 
-use super::activity::{Activity, Watched};
+use super::activity::{Activity, ProgressBody};
 use super::{Failure, Interim, LinePosition, NewConnection, Origin, Outbound, RequestBody};
 use crate::base::owner::Owner;
 
@@ -80,7 +80,7 @@ impl OutgoingMessage {
             Outbound::Empty => Content::Empty,
             Outbound::Whole(bytes) => Content::Whole(bytes),
             Outbound::Stream(incoming) => {
-                Content::Stream(Some(Watched::new(incoming, activity.clone()).boxed_unsync()))
+                Content::Stream(Some(ProgressBody::new(incoming, activity.clone()).boxed_unsync()))
             }
         };
         Self { head, body, activity, interim }

@@ -18,12 +18,12 @@ use tracing::debug;
 
 use super::contention::Contention;
 use super::message::{Listener, OutgoingMessage};
-use super::overheard::{Heard, Overheard};
+use super::recorded_stream::{ConnectionRecord, RecordedStream};
 use super::seats::{Seat, Seats};
-use super::streamed::{Sending, StreamedBody, send};
+use super::streamed::{StreamedBody, UploadHandle, send};
 use super::tls_error::TlsFault;
 use super::{
-    Dialer, Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, Secured, UpstreamLimits, answer,
+    Dialer, Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, Origin, TlsDetails, UpstreamLimits, answer,
 };
 use crate::base::tasks::Tasks;
 
@@ -73,14 +73,14 @@ pub(super) struct SharedConnection {
 struct ConnectionState {
     origin: Origin,
     peer: SocketAddr,
-    secured: Arc<Secured>,
+    secured: Arc<TlsDetails>,
     seats: Arc<Seats>,
     idle_since: Mutex<Instant>,
     answered: AtomicBool,
     ended: AtomicBool,
     /// Whether the connection ended because the origin answered no ping.
     silent: AtomicBool,
-    heard: Arc<Heard>,
+    heard: Arc<ConnectionRecord>,
 }
 
 /// The reason why an exchange got no response.
@@ -99,7 +99,7 @@ pub(super) enum StreamRefusal {
 #[derive(Debug)]
 pub(super) struct Slot {
     state: Arc<ConnectionState>,
-    sending: Option<Sending>,
+    sending: Option<UploadHandle>,
     /// The seat on the connection. The task that sends the rest of the request body shares it.
     _seat: Arc<Seat>,
 }
@@ -131,13 +131,13 @@ impl SharedConnection {
         stream: S,
         origin: Origin,
         peer: SocketAddr,
-        secured: Arc<Secured>,
+        secured: Arc<TlsDetails>,
         tasks: &Tasks,
     ) -> Result<Self, Failure>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let heard = Arc::<Heard>::default();
+        let heard = Arc::<ConnectionRecord>::default();
         let state = Arc::new(ConnectionState {
             origin,
             peer,
@@ -149,7 +149,7 @@ impl SharedConnection {
             silent: AtomicBool::new(false),
             heard: Arc::clone(&heard),
         });
-        let stream = Overheard::new(stream, heard);
+        let stream = RecordedStream::new(stream, heard);
         let (sender, connection) =
             builder().handshake::<_, Bytes>(stream).await.map_err(|error| state.failure(error))?;
         let watched = Arc::clone(&state);
@@ -196,7 +196,7 @@ impl SharedConnection {
     }
 
     /// The TLS details of the connection.
-    pub(super) fn secured(&self) -> &Arc<Secured> {
+    pub(super) fn secured(&self) -> &Arc<TlsDetails> {
         &self.state.secured
     }
 
@@ -224,7 +224,7 @@ impl SharedConnection {
         // existing connections.
         let free = timeout(limits.head_timeout, self.state.seats.take(|| self.max_exchanges()));
         let free = contention.wait(origin, message.line_position(), free);
-        let seat = dialer.while_allowed(origin, async {
+        let seat = dialer.run_if_allowed(origin, async {
             free.await.map_err(|_| Failure::Busy { authority: origin.to_string() })
         });
         let seat = Arc::new(seat.await.map_err(StreamRefusal::Failed)?);
@@ -242,7 +242,7 @@ impl SharedConnection {
         let mut slot =
             Slot { state: Arc::clone(&self.state), sending: None, _seat: Arc::clone(&seat) };
         if !body.is_end_stream() {
-            let (sending, wanted) = Sending::new();
+            let (sending, wanted) = UploadHandle::new();
             let patience = limits.head_timeout.max(limits.socket_timeout);
             let rest = send(body, stream, message.activity().clone(), patience, wanted);
             tasks.spawn(async move {

@@ -9,7 +9,7 @@ use super::h1::NewHttp1;
 use super::line::ProbedStream;
 use super::message::OutgoingMessage;
 use super::tls::Offer;
-use super::{Failure, Origin, Outbound, Scheme, Secured, Upstream};
+use super::{Failure, Origin, Outbound, Scheme, TlsDetails, Upstream};
 
 /// The maximum number of bytes of a response body that are read.
 const MAX_BODY: usize = 64 * 1024;
@@ -38,7 +38,7 @@ impl Upstream {
             } else {
                 let allowed = self.tls.allowed(origin);
                 let stream = self.tls.wrap(stream, origin, Offer::Http1, &allowed).await?;
-                let secured = Secured::of(stream.get_ref().1).map(std::sync::Arc::new);
+                let secured = TlsDetails::of(stream.get_ref().1).map(std::sync::Arc::new);
                 NewHttp1::begin(stream, secured, probe, &self.tasks).await?
             };
             let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
@@ -57,6 +57,6 @@ impl Upstream {
             }
             Ok(Response::from_parts(parts, Bytes::from(body)))
         };
-        self.dialer().while_probing(exchange).await
+        self.dialer().run_as_probe(exchange).await
     }
 }

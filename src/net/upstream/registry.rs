@@ -76,7 +76,7 @@ pub(super) struct DialTurn<'a> {
 
 impl DialTurn<'_> {
     /// Ends the turn: the origin speaks HTTP/1.1, so each request dials.
-    pub(super) fn found_http1(self) {
+    pub(super) fn record_http1(self) {
         let mut origins = self.registry.lock();
         of(&mut origins, &self.origin).speaks_http1 = true;
         // Dropping the turn takes the lock again, so the lock is released first.
@@ -302,7 +302,7 @@ mod tests {
         let rows: [Row; 3] = [
             ("it left", |turn| drop(turn), "Dial(Either, Some("),
             ("it found nothing", |turn| turn.failed(), "Dial(Either, None)"),
-            ("it found HTTP/1.1", |turn| turn.found_http1(), "Dial(Either, None)"),
+            ("it found HTTP/1.1", |turn| turn.record_http1(), "Dial(Either, None)"),
         ];
         for (what, end, want) in rows {
             let (registry, origin) = (Registry::new(PATIENCE), origin(1));
@@ -343,7 +343,7 @@ mod tests {
     async fn the_number_of_remembered_origins_is_limited() {
         let registry = Registry::new(PATIENCE);
         for port in 1..=u16::try_from(MAX_ORIGINS + 100).unwrap() {
-            turn(&registry, &origin(port)).await.found_http1();
+            turn(&registry, &origin(port)).await.record_http1();
         }
         assert_eq!(registry.lock().len(), MAX_ORIGINS);
         assert!(registry.lock().contains_key(&origin(u16::try_from(MAX_ORIGINS + 100).unwrap())));

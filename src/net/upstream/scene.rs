@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::{Dialer, Failure, Origin, Outbound, Scheme, Secured, Tls, Upstream, UpstreamLimits};
+use super::{Dialer, Failure, Origin, Outbound, Scheme, Tls, TlsDetails, Upstream, UpstreamLimits};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
 use crate::tls::provider::provider;
@@ -90,7 +90,7 @@ pub(super) struct SceneRequest {
 pub(super) type Script = Box<dyn Fn(SceneRequest) -> Vec<u8> + Send + Sync>;
 
 /// A scripted origin, and its observations.
-pub(super) struct There {
+pub(super) struct SceneOrigin {
     script: Script,
     acceptor: TlsAcceptor,
     connections: AtomicUsize,
@@ -101,7 +101,7 @@ pub(super) struct There {
     port: u16,
 }
 
-impl There {
+impl SceneOrigin {
     async fn serve(self: Arc<Self>, stream: TcpStream) -> std::io::Result<()> {
         let mut stream = self.acceptor.accept(stream).await?;
         let connection = self.connections.fetch_add(1, Ordering::SeqCst) + 1;
@@ -164,7 +164,7 @@ pub(super) fn limits(patience: Duration) -> UpstreamLimits {
 
 /// An origin with a certificate, a client that sends requests to it, and the mode of the client.
 pub(super) struct Scene {
-    there: Arc<There>,
+    there: Arc<SceneOrigin>,
     pub(super) upstream: Arc<Upstream>,
     pub(super) mode: ModeSwitch,
 }
@@ -204,7 +204,7 @@ impl Scene {
         let tasks = Tasks::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let there = Arc::new(There {
+        let there = Arc::new(SceneOrigin {
             script: Box::new(script),
             acceptor: TlsAcceptor::from(Arc::new(config)),
             connections: AtomicUsize::new(0),
@@ -239,7 +239,7 @@ impl Scene {
         };
         let head = Request::builder().method(method).uri("/p?q").header("Host", host);
         let answer = self.upstream.send(&origin, head.body(()).unwrap(), body, None).await?;
-        let secured = answer.extensions().get::<Arc<Secured>>().unwrap();
+        let secured = answer.extensions().get::<Arc<TlsDetails>>().unwrap();
         assert_eq!(secured.chain.len(), 1);
         let status = answer.status().as_u16();
         let body = answer.into_body().collect().await?.to_bytes();

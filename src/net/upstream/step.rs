@@ -13,7 +13,7 @@ use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
 use super::registry::{DialTurn, OriginRoute};
 use super::tls::{HTTP_2, Offer};
-use super::{Failure, Origin, PersonalConnection, Scheme, Secured, Upstream};
+use super::{Failure, Origin, PersonalConnection, Scheme, TlsDetails, Upstream};
 
 /// An established connection.
 pub(super) enum OriginConnection {
@@ -179,7 +179,7 @@ impl Upstream {
     ) -> Result<OriginConnection, Failure> {
         let connected = self.connect_now(origin, offer, turn.is_some()).await;
         match (&connected, turn) {
-            (Ok(OriginConnection::Http1(_)), Some(turn)) => turn.found_http1(),
+            (Ok(OriginConnection::Http1(_)), Some(turn)) => turn.record_http1(),
             (Err(_), Some(turn)) => turn.failed(),
             (Ok(OriginConnection::Http2(_)), _) | (_, None) => {}
         }
@@ -211,9 +211,10 @@ impl Upstream {
         }
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
-        let stream = self.dialer.while_allowed(origin, wrap).await?;
+        let stream = self.dialer.run_if_allowed(origin, wrap).await?;
         let session = stream.get_ref().1;
-        let secured = Secured::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
+        let secured =
+            TlsDetails::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
             return NewHttp1::begin(stream, secured, probe, &self.tasks)

@@ -73,11 +73,11 @@ impl Body for StreamedBody {
 
 /// A request body that is being sent. Dropping it cancels the sending and resets the stream.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct UploadHandle {
     go_on: Option<oneshot::Sender<()>>,
 }
 
-impl Sending {
+impl UploadHandle {
     /// A handle, and the receiver for [`send`].
     pub(super) fn new() -> (Self, oneshot::Receiver<()>) {
         let (go_on, proceed) = oneshot::channel();
@@ -92,8 +92,8 @@ impl Sending {
     }
 }
 
-/// Sends a request body to its end at the origin's pace, unless its [`Sending`] is dropped or there
-/// is no progress for `patience`.
+/// Sends a request body to its end at the origin's pace, unless its [`UploadHandle`] is dropped or
+/// there is no progress for `patience`.
 pub(super) async fn send(
     body: RequestBody,
     mut stream: SendStream<Bytes>,

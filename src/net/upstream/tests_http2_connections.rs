@@ -15,7 +15,7 @@ use super::scene::{
     CLOSE, DATA, END_HEADERS, END_STREAM, HEADERS, OK, SETTINGS, Scene, SceneRequest, frame,
     go_away, limits, only, reset, whole,
 };
-use super::{Dialer, Failure, Origin, Outbound, Scheme, Secured};
+use super::{Dialer, Failure, Origin, Outbound, Scheme, TlsDetails};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::tasks::Tasks;
 
@@ -237,7 +237,7 @@ async fn an_origin_without_window_times_out() {
 async fn silent() -> (SharedConnection, tokio::io::DuplexStream, Tasks) {
     let (ours, theirs) = tokio::io::duplex(4096);
     let (tasks, origin) = (Tasks::new(), of_test());
-    let secured = Secured {
+    let secured = TlsDetails {
         version: rustls::ProtocolVersion::TLSv1_3,
         suite: rustls::CipherSuite::TLS13_AES_128_GCM_SHA256,
         chain: Arc::new([]),

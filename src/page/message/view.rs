@@ -7,7 +7,7 @@ use super::texts::MessageText;
 use super::{Message, OriginFailure};
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView, copy_of};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::Chain;
 
 /// The offers that depend on the request, in addition to the offers of the message itself.
@@ -42,13 +42,13 @@ struct StoredCopyView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, message: &Message<'_>) -> Page {
+pub fn page(shell: &Shell, message: &Message<'_>) -> RenderedPage {
     page_with(shell, message, &Aid::default())
 }
 
 /// Renders the page with additional offers.
 #[must_use]
-pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Page {
+pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> RenderedPage {
     let status = message.status();
     let MessageText { title, happened, advice } = MessageText::new(message);
     let certificate = match message {

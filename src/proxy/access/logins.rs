@@ -11,8 +11,8 @@ use tokio::time::timeout;
 use tracing::{debug, info};
 use wwwoffle_config::PasswordHash;
 
-use super::checked::{Checked, Keys, PasswordKey};
 use super::log_throttle::LogThrottle;
+use super::password_cache::{Keys, PasswordCache, PasswordKey};
 use super::tries::GuessCounter;
 
 /// Maximum number of simultaneous checks. Each uses the memory that its hash specifies, normally 19
@@ -55,7 +55,7 @@ pub struct Logins {
 #[derive(Debug)]
 struct LoginCache {
     keys: Keys,
-    checked: Mutex<Checked>,
+    checked: Mutex<PasswordCache>,
     tries: Mutex<GuessCounter>,
 }
 

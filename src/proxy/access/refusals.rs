@@ -52,7 +52,7 @@ const LATELY: Duration = Duration::from_secs(60 * 60);
 
 /// The recent refusals of clients that may not use the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SentAway {
+pub struct RecentRefusals {
     /// Number of refused connections since the last hour without a refusal.
     pub count: u64,
     /// The address of the client that was refused last.
@@ -61,7 +61,7 @@ pub struct SentAway {
     pub at: SystemTime,
 }
 
-impl SentAway {
+impl RecentRefusals {
     fn is_of_late(&self, now: SystemTime) -> bool {
         now.duration_since(self.at).is_ok_and(|ago| ago < LATELY)
     }
@@ -73,7 +73,7 @@ pub struct ClientRefusals {
     slots: Arc<Semaphore>,
     throttle: LogThrottle,
     crowded_throttle: LogThrottle,
-    sent_away: Mutex<Option<SentAway>>,
+    sent_away: Mutex<Option<RecentRefusals>>,
 }
 
 impl Default for ClientRefusals {
@@ -104,7 +104,7 @@ impl ClientRefusals {
     /// The recent refusals of clients that may not use the proxy. `None` if there was no such
     /// refusal within the last hour.
     #[must_use]
-    pub fn recent_refusals(&self, now: SystemTime) -> Option<SentAway> {
+    pub fn recent_refusals(&self, now: SystemTime) -> Option<RecentRefusals> {
         let sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
         sent_away.filter(|sent_away| sent_away.is_of_late(now))
     }
@@ -113,7 +113,7 @@ impl ClientRefusals {
         let mut sent_away = self.sent_away.lock().unwrap_or_else(PoisonError::into_inner);
         let before = sent_away.filter(|sent_away| sent_away.is_of_late(at));
         let count = before.map_or(1, |before| before.count.saturating_add(1));
-        *sent_away = Some(SentAway { count, client, at });
+        *sent_away = Some(RecentRefusals { count, client, at });
     }
 
     fn send(&self, tasks: &Tasks, stream: TcpStream, text: &'static [u8]) {
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(refused.recent_refusals(start), None);
         for (minute, count) in [(0, 1), (59, 2), (200, 1)] {
             refused.count(client, after(minute));
-            let expected = SentAway { count, client, at: after(minute) };
+            let expected = RecentRefusals { count, client, at: after(minute) };
             assert_eq!(refused.recent_refusals(after(minute + 59)), Some(expected));
             assert_eq!(refused.recent_refusals(after(minute + 60)), None);
         }

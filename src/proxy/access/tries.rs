@@ -25,7 +25,7 @@ const MAX_CLIENTS: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// The number of wrong passwords of each client.
 #[derive(Debug)]
-pub(super) struct GuessCounter(LruCache<IpAddr, Guesses>);
+pub(super) struct GuessCounter(LruCache<IpAddr, FailedLogins>);
 
 impl Default for GuessCounter {
     fn default() -> Self {
@@ -34,12 +34,12 @@ impl Default for GuessCounter {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Guesses {
+struct FailedLogins {
     count: u32,
     last: Instant,
 }
 
-impl Guesses {
+impl FailedLogins {
     /// The remaining wait of the client.
     fn wait(self, now: Instant) -> Duration {
         let Some(more) = self.count.checked_sub(FREE) else { return Duration::ZERO };
@@ -54,13 +54,13 @@ impl GuessCounter {
     /// an error.
     pub(super) fn begin(&mut self, client: IpAddr, now: Instant) -> Result<(), Duration> {
         let client = network(client);
-        let guesses = self.0.get_or_insert_mut(client, || Guesses { count: 0, last: now });
+        let guesses = self.0.get_or_insert_mut(client, || FailedLogins { count: 0, last: now });
         if now.saturating_duration_since(guesses.last) > FORGET_AFTER {
             guesses.count = 0;
         }
         match guesses.wait(now) {
             Duration::ZERO => {
-                *guesses = Guesses { count: guesses.count.saturating_add(1), last: now };
+                *guesses = FailedLogins { count: guesses.count.saturating_add(1), last: now };
                 Ok(())
             }
             wait => Err(wait),

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Identification, Places, Whose};
+use crate::base::owner::{Identification, Places, ResponseOwner};
 use crate::net::connection;
-use crate::net::upstream::{Answer, Failure, Outbound, PersonalConnection, Secured};
+use crate::net::upstream::{Answer, Failure, Outbound, PersonalConnection, TlsDetails};
 use crate::proxy::choose::{self, Revalidation};
 use crate::proxy::form_again;
 use crate::proxy::freshen::{self, RequestTimes};
@@ -63,7 +63,7 @@ pub(super) async fn run_download<'a, A: OriginClient>(
         // The readers of this body get an error, so a successor would start without readers. Unless
         // the download `finishes` without readers, the successor would end at once, so it is not
         // started.
-        if replaced == MAX_REPLACED || !job.leaving.finishes {
+        if replaced == MAX_REPLACED || !job.leaving_rules.finishes {
             ground.downloads.leave(&guard.download);
             guard.download.feed.finish(broken);
             return (guard, DownloadEnd::Failed(changed));
@@ -108,7 +108,7 @@ async fn fetch<A: OriginClient>(
         };
         let Some(begun) = part.take() else {
             // The revalidation and interim responses are not needed while the body arrives.
-            (job.about, job.interim) = (Revalidation::default(), None);
+            (job.revalidation, job.interim) = (Revalidation::default(), None);
             return store_or_forward(ground, job, download, answer, asked).await;
         };
         match begun.mark.judge(answer.status(), answer.headers(), begun.bytes) {
@@ -144,7 +144,7 @@ async fn request_origin<A: OriginClient>(
     loop {
         let mut request = job.head.clone();
         request.extensions_mut().insert(download.line.clone());
-        job.about.question.add_to(request.headers_mut());
+        job.revalidation.question.add_to(request.headers_mut());
         if let Some(part) = part {
             part.mark.add_range(&mut request, part.bytes);
         }
@@ -156,7 +156,7 @@ async fn request_origin<A: OriginClient>(
             biased;
             answer = ground.asks.ask(&job.origin, request, outbound, interim) => answer,
             failure = unread::wait_for_end(ground, download) => Err(failure),
-            () = unread::gives_way(ground.asks, &job.origin, download), if is_safe => {
+            () = unread::wait_to_yield(ground.asks, &job.origin, download), if is_safe => {
                 Err(Failure::Abandoned)
             }
             () = unread::leaves_line(download), if is_safe => Err(Failure::Abandoned),
@@ -164,14 +164,15 @@ async fn request_origin<A: OriginClient>(
         let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };
         complete_fields(&mut answer, job.head.headers(), asked);
-        if answer.status() != StatusCode::NOT_MODIFIED || job.about.question.is_empty() {
+        if answer.status() != StatusCode::NOT_MODIFIED || job.revalidation.question.is_empty() {
             return Ok((answer, asked));
         }
         let login = job.places.credentials
             || head::has_credentials(job.head.headers())
             || answer.extensions().get::<PersonalConnection>().is_some();
         let fields = answer.headers();
-        let confirmed = freshen::apply_not_modified(ground.store, &job.about, fields, asked, login);
+        let confirmed =
+            freshen::apply_not_modified(ground.store, &job.revalidation, fields, asked, login);
         if let Some(confirmed) = confirmed.await {
             let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
             ground.downloads.leave(download);
@@ -181,7 +182,7 @@ async fn request_origin<A: OriginClient>(
             return Err(if is_whole { DownloadEnd::Kept(status) } else { not_kept() });
         }
         debug!(url = download.url(), "a 304 matches no stored copy");
-        job.about = Revalidation::default();
+        job.revalidation = Revalidation::default();
     }
 }
 
@@ -203,7 +204,7 @@ fn may_join(
 ) -> bool {
     let head = part.head(rest.headers(), rest.version(), length);
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
-    may_keep(head.status, &head.fields, job.kept, &job.keeping, exchange).is_ok()
+    may_keep(head.status, &head.fields, job.stored_status, &job.storage_rules, exchange).is_ok()
 }
 
 /// Serves and stores the segment of an earlier attempt and the bytes that follow it.
@@ -278,7 +279,7 @@ async fn store_or_forward<A: OriginClient>(
     unsafe_methods::invalidate_after_request(of, sent, said, asked.received).await;
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
     let kept = protected_status(store, job, status).await;
-    let may_keep = may_keep(status, answer.headers(), kept, &job.keeping, exchange);
+    let may_keep = may_keep(status, answer.headers(), kept, &job.storage_rules, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
         download.pass_answer(answer, HeadOutcome::Passing(reason));
@@ -308,9 +309,9 @@ async fn store_or_forward<A: OriginClient>(
     // canonical spelling, so a request in another spelling stores none.
     let answers = |get: &&Arc<Places>| {
         get.spelling.is_canonical()
-            && job.keeping.answers_get(get.public.url(), status, &head.fields, exchange)
+            && job.storage_rules.answers_get(get.public.url(), status, &head.fields, exchange)
     };
-    let get = job.answers.as_ref().filter(answers);
+    let get = job.get_places.as_ref().filter(answers);
     let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
     let body = answer.into_body();
     let head_length = head.length;
@@ -373,10 +374,10 @@ fn identify(job: &DownloadJob) -> Identification {
 }
 
 /// The owner for whom a response with these fields is stored.
-fn response_owner(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> Whose {
+fn response_owner(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> ResponseOwner {
     match answer.extensions().get::<PersonalConnection>() {
-        Some(_) => Whose::Own,
-        None => Whose::of_answer(identify(job), fields, job.keeping.cache.0),
+        Some(_) => ResponseOwner::Own,
+        None => ResponseOwner::of_answer(identify(job), fields, job.storage_rules.cache.0),
     }
 }
 
@@ -388,14 +389,15 @@ async fn protected_status(
     status: StatusCode,
 ) -> Option<StatusCode> {
     if is_good(status) {
-        return job.kept;
+        return job.stored_status;
     }
-    match choose::find(store, &job.places, job.keeping.cache.0, || job.head.headers().clone()).await
+    match choose::find(store, &job.places, job.storage_rules.cache.0, || job.head.headers().clone())
+        .await
     {
-        Ok(found) => found.spelled_alike().map(|kept| kept.status).or(job.kept),
+        Ok(found) => found.spelled_alike().map(|kept| kept.status).or(job.stored_status),
         Err(error) => {
             warn!(error = error_chain(&error), "the stored copies cannot be looked up");
-            job.kept
+            job.stored_status
         }
     }
 }
@@ -439,7 +441,7 @@ fn new_entry(
     if let Some(form) = &job.body {
         request = form_again::seal(spool, &job.places, form, request);
     }
-    let secured = answer.extensions().get::<Arc<Secured>>();
+    let secured = answer.extensions().get::<Arc<TlsDetails>>();
     let new = NewEntry {
         asked: timestamp(asked.sent),
         when: timestamp(asked.received),
@@ -465,7 +467,7 @@ async fn open_writer<A>(
     ground.store.begin(&place, new, validator, length).await
 }
 
-fn head_of(answer: &Answer, whose: Whose) -> AnswerHead {
+fn head_of(answer: &Answer, whose: ResponseOwner) -> AnswerHead {
     let fields = answer.headers().clone();
     let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let (status, version) = (answer.status(), answer.version());

@@ -23,7 +23,7 @@ pub struct LeavingRules {
 
 /// The action for a download without readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
+pub enum LeavingAction {
     /// It continues.
     GoOn,
     /// It ends, and its bytes are saved as a segment.
@@ -55,19 +55,19 @@ impl LeavingRules {
     /// What to do if all readers leave after `bytes` have arrived. `total` is the length of the
     /// body, if it is known.
     #[must_use]
-    pub fn action(&self, bytes: u64, total: Option<u64>) -> Then {
+    pub fn action(&self, bytes: u64, total: Option<u64>) -> LeavingAction {
         if self.finishes {
-            return Then::GoOn;
+            return LeavingAction::GoOn;
         }
         if !self.keeps {
-            return Then::Drop;
+            return LeavingAction::Drop;
         }
         let is_worth_it = total.is_some_and(|total| {
             // A hundred times any length fits into 128 bits.
             let share = u128::from(bytes) * 100;
             total < self.below || share > u128::from(total) * u128::from(self.above_percent)
         });
-        if is_worth_it { Then::GoOn } else { Then::Keep }
+        if is_worth_it { LeavingAction::GoOn } else { LeavingAction::Keep }
     }
 }
 
@@ -85,19 +85,19 @@ mod tests {
             keeps_broken: true,
         };
         for (bytes, total, want) in [
-            (0, Some(999), Then::GoOn),
-            (0, Some(1_000), Then::Keep),
-            (800, Some(1_000), Then::Keep),
-            (801, Some(1_000), Then::GoOn),
-            (u64::MAX, Some(u64::MAX), Then::GoOn),
-            (1 << 40, None, Then::Keep),
-            (0, Some(0), Then::GoOn),
+            (0, Some(999), LeavingAction::GoOn),
+            (0, Some(1_000), LeavingAction::Keep),
+            (800, Some(1_000), LeavingAction::Keep),
+            (801, Some(1_000), LeavingAction::GoOn),
+            (u64::MAX, Some(u64::MAX), LeavingAction::GoOn),
+            (1 << 40, None, LeavingAction::Keep),
+            (0, Some(0), LeavingAction::GoOn),
         ] {
             assert_eq!(keeping.action(bytes, total), want, "{bytes} of {total:?}");
             let finishing = LeavingRules { finishes: true, keeps: false, ..keeping };
-            assert_eq!(finishing.action(bytes, total), Then::GoOn);
+            assert_eq!(finishing.action(bytes, total), LeavingAction::GoOn);
             let dropping = LeavingRules { keeps: false, ..keeping };
-            assert_eq!(dropping.action(bytes, total), Then::Drop, "the others need it");
+            assert_eq!(dropping.action(bytes, total), LeavingAction::Drop, "the others need it");
         }
     }
 }

@@ -10,7 +10,7 @@ use wwwoffle_spool::{Error, Partial, Place};
 use super::AnswerHead;
 use super::resume::BodyValidator;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Places, Whose};
+use crate::base::owner::{Places, ResponseOwner};
 use crate::proxy::body::{self, Body, RangeOf};
 use crate::storage::store::Store;
 use wwwoffle_http::head;
@@ -91,7 +91,7 @@ impl SavedSegment {
         }
         set_length(&mut fields, length);
         // Treated as personal until the response proves to be shareable.
-        let whose = Whose::Own;
+        let whose = ResponseOwner::Own;
         AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true, whose }
     }
 

@@ -41,7 +41,7 @@ pub(super) struct DownloadTable {
 
 /// A download, and whether this caller has to run it.
 #[derive(Debug)]
-pub enum Joined {
+pub enum JoinOutcome {
     /// It is running already.
     Running(Arc<Download>),
     /// It is new: the caller must [`run`](super::run) it.
@@ -75,19 +75,19 @@ impl Downloads {
         about: Vec<EntryIdentity>,
         now: SystemTime,
         is_reload: bool,
-    ) -> Joined {
+    ) -> JoinOutcome {
         let key = JoinKey::of(places, request, about);
         let mut running = self.lock();
         if let Some(found) = running.joinable.get(&key) {
             if !is_reload && found.outdated.get().is_none() && !found.is_stuck(self.join_within) {
-                return Joined::Running(Arc::clone(found));
+                return JoinOutcome::Running(Arc::clone(found));
             }
             found.is_replaced.store(true, Ordering::Relaxed);
         }
         let request = DownloadRequest::new(key.clone(), places, request, now);
         let download = running.add(|id| Download::new(id, request));
         running.joinable.insert(key, Arc::clone(&download));
-        Joined::New(download)
+        JoinOutcome::New(download)
     }
 
     /// A download that other clients cannot join.

@@ -34,13 +34,13 @@ async fn a_panic_ends_the_download_for_all_clients() {
     let downloads = Downloads::default();
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
     let join = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false);
-    let Joined::New(download) = join() else { panic!("it is new") };
+    let JoinOutcome::New(download) = join() else { panic!("it is new") };
     let mut reader = download.feed().read().unwrap();
     drop(DownloadGuard { downloads: &downloads, download: Arc::clone(&download) });
     assert!(matches!(download.head().await, HeadOutcome::Failed(_)));
     assert!(matches!(download.outcome().await.1, DownloadEnd::Failed(_)));
     assert!(reader.next().await.unwrap().is_err());
-    assert!(matches!(join(), Joined::New(_)), "it is begun anew");
+    assert!(matches!(join(), JoinOutcome::New(_)), "it is begun anew");
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn with_a_cookie_only_the_same_person_joins() {
     let join = |owner: &Owner, request: &HeaderMap| {
         let joined =
             downloads.join(&places(owner), request, Vec::new(), SystemTime::UNIX_EPOCH, false);
-        matches!(joined, Joined::Running(_))
+        matches!(joined, JoinOutcome::Running(_))
     };
     assert!(!join(&ada, &none), "it is new");
     assert!(join(&bob, &none) && join(&ada, &none), "nobody's request is everyone's");
@@ -88,7 +88,7 @@ fn with_a_cookie_only_the_same_person_joins() {
 fn begun(downloads: &Downloads) -> Arc<Download> {
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
     match downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, false) {
-        Joined::New(download) | Joined::Running(download) => download,
+        JoinOutcome::New(download) | JoinOutcome::Running(download) => download,
     }
 }
 
@@ -119,7 +119,7 @@ async fn a_download_is_joined_only_if_it_moves_and_by_no_reload() {
     let first = begun(&downloads);
     let (places, none) = (places(&Owner::Local), HeaderMap::new());
     let reload = || downloads.join(&places, &none, Vec::new(), SystemTime::UNIX_EPOCH, true);
-    let Joined::New(second) = reload() else { panic!("a reload joins nothing older") };
+    let JoinOutcome::New(second) = reload() else { panic!("a reload joins nothing older") };
     assert!(Arc::ptr_eq(&begun(&downloads), &second), "others join the newer one");
     assert!(Arc::ptr_eq(&begun(&downloads), &second));
     assert_eq!(downloads.list().len(), 2, "the first runs on");
@@ -234,14 +234,14 @@ fn world(answers: Vec<Result<Answer, Failure>>) -> Arc<DownloadTestBed<Answers>>
 async fn finished_response_is_stored_and_not_joined_again() {
     for (status, body) in [(302, ""), (204, ""), (200, ""), (200, "hello")] {
         let world = world(vec![answer(status, body).await]);
-        let Joined::New(download) = world.ask() else { panic!("it is new") };
+        let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
         let mut reader = world.begin(&download);
         assert!(matches!(download.head().await, HeadOutcome::Keeping(_)), "{status} {body:?}");
         if !body.is_empty() {
             let all = reader.next().await.unwrap().unwrap().into_data().unwrap();
             assert_eq!(all, body);
         }
-        assert!(matches!(world.ask(), Joined::New(_)), "{status} {body:?}: it is not joined");
+        assert!(matches!(world.ask(), JoinOutcome::New(_)), "{status} {body:?}: it is not joined");
         let kept = world.store.kept(&world.places.public).await.unwrap();
         assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
     }
@@ -255,13 +255,13 @@ async fn a_failed_or_revalidated_download_is_not_joined() {
         vec![answer(200, "hello").await, answer(304, "").await, Err(Failure::HeadTimeout)];
     let world = world(answers);
     let new = || match world.ask() {
-        Joined::New(download) => download,
-        Joined::Running(_) => panic!("it is joined"),
+        JoinOutcome::New(download) => download,
+        JoinOutcome::Running(_) => panic!("it is joined"),
     };
     let first = world.run_download(new(), Revalidation::default()).await;
     assert!(matches!(first, DownloadEnd::Kept(StatusCode::OK)));
     let found = choose::find(&world.store, &world.places, false, HeaderMap::new).await.unwrap();
-    let confirmed = world.run_download(new(), found.about(|_| true, false)).await;
+    let confirmed = world.run_download(new(), found.plan_revalidation(|_| true, false)).await;
     assert!(matches!(confirmed, DownloadEnd::Kept(StatusCode::OK)), "{confirmed:?}");
     let failed = world.run_download(new(), Revalidation::default()).await;
     assert!(matches!(failed, DownloadEnd::Failed(_)));
@@ -276,7 +276,7 @@ async fn the_end_may_arrive_after_the_last_byte() {
         let mut answer = answer(status, body).await.unwrap();
         *answer.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
         let world = world(vec![Ok(answer)]);
-        let Joined::New(download) = world.ask() else { panic!("it is new") };
+        let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
         let mut reader = world.begin(&download);
         let send = async move {
             if !body.is_empty() {
@@ -289,7 +289,10 @@ async fn the_end_may_arrive_after_the_last_byte() {
             if !body.is_empty() {
                 assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), body);
             }
-            assert!(matches!(world.ask(), Joined::New(_)), "{status} {body:?}: it is not joined");
+            assert!(
+                matches!(world.ask(), JoinOutcome::New(_)),
+                "{status} {body:?}: it is not joined"
+            );
         };
         tokio::join!(read, send);
         let kept = world.store.kept(&world.places.public).await.unwrap();
@@ -313,7 +316,7 @@ async fn a_request_during_cancellation_reuses_the_received_bytes() {
         keeps_broken: true,
     };
     let world = DownloadTestBed::new(Answers(Mutex::new(vec![Ok(first), Ok(rest)])), leaving);
-    let Joined::New(download) = world.ask() else { panic!("it is new") };
+    let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
     let mut reader = world.begin(&download);
     sender.send(Ok(Frame::data(Bytes::from_static(b"hello")))).await.unwrap();
     assert_eq!(reader.next().await.unwrap().unwrap().into_data().unwrap(), "hello");
@@ -321,13 +324,13 @@ async fn a_request_during_cancellation_reuses_the_received_bytes() {
     let (waits, free) = world.disk.hold_writes();
     drop(reader);
     waits.await.expect("what has come is kept aside");
-    let Joined::Running(dying) = world.ask() else { panic!("nothing is kept aside yet") };
+    let JoinOutcome::Running(dying) = world.ask() else { panic!("nothing is kept aside yet") };
     let mut joining = Box::pin(dying.join());
     assert!(joining.as_mut().now_or_never().is_none(), "it is joined, and breaks off");
     drop(free);
     assert!(joining.await.is_none(), "it is joined after its end");
 
-    let Joined::New(again) = world.ask() else { panic!("it has ended") };
+    let JoinOutcome::New(again) = world.ask() else { panic!("it has ended") };
     let mut reader = world.begin(&again);
     let mut all = Vec::new();
     while let Some(frame) = reader.next().await {

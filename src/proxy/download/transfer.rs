@@ -21,9 +21,9 @@ use super::part::SavedSegment;
 use super::resume::{self, BodyValidator};
 use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
-use super::{BodyEnd, Download, DownloadEnd, DownloadJob, Feed, Then, outdated, unread};
+use super::{BodyEnd, Download, DownloadEnd, DownloadJob, Feed, LeavingAction, outdated, unread};
 use crate::base::error_chain::error_chain;
-use crate::base::owner::Whose;
+use crate::base::owner::ResponseOwner;
 use crate::net::upstream::{AnswerBody, Failure};
 use crate::proxy::keep::NotKept;
 use crate::storage::store::timestamp;
@@ -104,7 +104,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         mark: Option<BodyValidator>,
         total: Option<u64>,
         writer: Writer,
-        (whose, received): (Whose, SystemTime),
+        (whose, received): (ResponseOwner, SystemTime),
     ) -> Self {
         Self {
             ground,
@@ -117,7 +117,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             unread: UnreadTransfer::default(),
             answers: None,
             received: timestamp(received),
-            supersedes: whose == Whose::Everyone,
+            supersedes: whose == ResponseOwner::Everyone,
             stops: OnceLock::new(),
         }
     }
@@ -171,7 +171,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     async fn copy_segment(&mut self, part: &SavedSegment) -> Result<(), Failure> {
         let mut body = part.body(self.ground.store);
         loop {
-            match self.unless_ended(body.frame()).await? {
+            match self.run_until_ended(body.frame()).await? {
                 Some(Ok(frame)) => {
                     self.deliver(frame.into_data().into_iter().collect(), false).await?;
                 }
@@ -191,11 +191,11 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
             // A dropped `gather` loses nothing: it waits only while it holds no bytes.
-            let mut gathered = self.unless_ended(gather(body)).await?;
+            let mut gathered = self.run_until_ended(gather(body)).await?;
             if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
                 // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the
                 // end it is unknown whether these bytes are the last.
-                let rest = self.unless_ended(timeout(END_WITHIN, gather(body))).await?;
+                let rest = self.run_until_ended(timeout(END_WITHIN, gather(body))).await?;
                 if let Ok(GatheredBytes { stretch, end }) = rest {
                     gathered.stretch.extend(stretch);
                     gathered.end = end;
@@ -215,8 +215,10 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                 if !is_whole && let Some(failure) = self.exceeded_limit() {
                     return Err(failure);
                 }
-                if !is_whole && let Some(rest) = unread::unread_delay(self.download, self.total, new) {
-                    self.unless_ended(sleep(rest)).await?;
+                if !is_whole
+                    && let Some(rest) = unread::unread_delay(self.download, self.total, new)
+                {
+                    self.run_until_ended(sleep(rest)).await?;
                 }
             }
             match gathered.end {
@@ -292,7 +294,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     }
 
     /// Waits for `work`, unless the download must end first.
-    async fn unless_ended<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
+    async fn run_until_ended<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Failure> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
@@ -305,7 +307,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                 }
                 () = self.wait_for_stop() => return Err(Failure::Stopping),
                 failure = unread::wait_for_end(self.ground, self.download) => return Err(failure),
-                () = self.gives_way(), if !self.unread.is_pausing => {
+                () = self.wait_to_yield(), if !self.unread.is_pausing => {
                     return Err(Failure::Abandoned);
                 }
                 () = sleep(unread::LOOK_EVERY) => {
@@ -336,10 +338,11 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     /// The reason to end the download, if it has no readers and must not continue. The download can
     /// then no longer be joined.
     fn end_if_unread(&mut self) -> Option<Failure> {
-        let then = self.job.leaving.action(self.feed().length(), self.total);
+        let then = self.job.leaving_rules.action(self.feed().length(), self.total);
         // If the body is no longer being stored, there is no reason to continue without readers.
         let may_go_on = self.storing.disk_error.is_none() && !self.storing.is_too_large;
-        if then == Then::GoOn && may_go_on && !self.ground.downloads.has_too_many_unread() {
+        if then == LeavingAction::GoOn && may_go_on && !self.ground.downloads.has_too_many_unread()
+        {
             self.unread.goes_on = true;
             return None;
         }
@@ -365,10 +368,10 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
 
     /// Resolves when all clients have left, and either another request needs the connection, or
     /// this download still waits for its connection.
-    async fn gives_way(&self) {
+    async fn wait_to_yield(&self) {
         tokio::select! {
             biased;
-            () = unread::gives_way(self.ground.asks, &self.job.origin, self.download) => {}
+            () = unread::wait_to_yield(self.ground.asks, &self.job.origin, self.download) => {}
             () = unread::leaves_line(self.download) => {}
         }
     }
@@ -436,9 +439,11 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         self.feed().close();
         let bytes = self.feed().length();
         let keeps = match failure {
-            Failure::Abandoned => self.job.leaving.action(bytes, self.total) != Then::Drop,
+            Failure::Abandoned => {
+                self.job.leaving_rules.action(bytes, self.total) != LeavingAction::Drop
+            }
             Failure::TooLong(_) | Failure::OverBudget => true,
-            _ => self.job.leaving.keeps_broken && resume::is_worth_saving(&failure),
+            _ => self.job.leaving_rules.keeps_broken && resume::is_worth_saving(&failure),
         };
         // A longer segment of the same body stays.
         if let Some(writer) = self.storing.writer.take().filter(|_| keeps)

@@ -126,7 +126,7 @@ pub(super) async fn wait_for_end<A>(
 
 /// Resolves when no client reads the download and another request waits for the connection of the
 /// download. From then on the download cannot be joined.
-pub(super) async fn gives_way<A: OriginClient>(asks: &A, origin: &Origin, download: &Download) {
+pub(super) async fn wait_to_yield<A: OriginClient>(asks: &A, origin: &Origin, download: &Download) {
     loop {
         if !download.is_unwanted() || download.line.is_waiting() {
             sleep(LOOK_EVERY).await;

@@ -13,7 +13,7 @@ use super::faulty::Faulty;
 use super::run::{DownloadContext, OriginClient, Patience};
 use super::unread::UnreadLimits;
 use super::{
-    Allowance, Download, DownloadEnd, DownloadJob, Downloads, FeedReader, Joined, LeavingRules,
+    Allowance, Download, DownloadEnd, DownloadJob, Downloads, FeedReader, JoinOutcome, LeavingRules,
 };
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::owner::{Owner, Places};
@@ -65,7 +65,7 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
     }
 
     /// Joins or registers a download of the page.
-    pub(super) fn ask(&self) -> Joined {
+    pub(super) fn ask(&self) -> JoinOutcome {
         let (fields, now) = (HeaderMap::new(), SystemTime::UNIX_EPOCH);
         self.downloads.join(&self.places, &fields, Vec::new(), now, false)
     }
@@ -73,8 +73,8 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
     /// Adds a client, and returns its reader.
     pub(super) fn join(self: &Arc<Self>) -> FeedReader {
         match self.ask() {
-            Joined::Running(download) => download.feed().read().unwrap(),
-            Joined::New(download) => self.begin(&download),
+            JoinOutcome::Running(download) => download.feed().read().unwrap(),
+            JoinOutcome::New(download) => self.begin(&download),
         }
     }
 
@@ -107,12 +107,12 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
             origin: Origin::here(Scheme::Http, "h.example", 80),
             head: Request::new(()),
             body: None,
-            kept: None,
-            keeping: StorageRules::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
-            answers: None,
-            about,
+            stored_status: None,
+            storage_rules: StorageRules::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
+            get_places: None,
+            revalidation: about,
             allowance: Allowance::default(),
-            leaving: self.leaving,
+            leaving_rules: self.leaving,
             interim: None,
         };
         let (watch, outcome) = Box::pin(run_download(&ground, job, download)).await;

@@ -17,7 +17,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::gateway as pages;
 use crate::page::gateway::Send;
 use crate::page::guard::{
-    ActionScope, Attempt, GuardVerdict, OtherSites, Over, Token, guard, single_value,
+    ActionScope, Attempt, GuardVerdict, OtherSites, Token, Transport, guard, single_value,
 };
 use crate::page::message::Message;
 use crate::page::token::Purpose;
@@ -25,7 +25,7 @@ use crate::proxy::opener::FETCH_SITE;
 
 /// A form that the person has not confirmed yet.
 #[derive(Debug)]
-pub(crate) struct Posted {
+pub(crate) struct PendingForm {
     url: String,
     fields: HeaderMap,
     body: Bytes,
@@ -62,7 +62,7 @@ impl GatewayClient {
         let content_type = content_type.map(str::to_owned);
         let (shown_url, bytes) = (url.clone(), body.len());
         let owner = self.client.connection.owner();
-        let posted = Posted { url, fields, body, owner: owner.clone() };
+        let posted = PendingForm { url, fields, body, owner: owner.clone() };
         let ticket = match context.confirmations.posted.issue(posted, owner, clock::now()) {
             Ok(ticket) => ticket,
             Err(error) => {
@@ -107,7 +107,7 @@ impl GatewayClient {
             Some(_) => Token::Wrong,
         };
         let asked = Attempt {
-            over: Over::Tcp,
+            over: Transport::Tcp,
             safe_method: false,
             host_is_ours: true,
             fetch_site: single_value(&parts.headers, &FETCH_SITE),
@@ -124,7 +124,7 @@ impl GatewayClient {
         }
         let posted = self.context.confirmations.posted.redeem(ticket, clock::now());
         let posted = posted.filter(|posted| posted.owner == self.client.connection.owner());
-        let Some(Posted { url, fields, body, .. }) = posted else {
+        let Some(PendingForm { url, fields, body, .. }) = posted else {
             let mut response = self.bad(GONE);
             *response.status_mut() = StatusCode::GONE;
             return Err(response);

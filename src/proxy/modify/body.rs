@@ -13,7 +13,7 @@ use wwwoffle_html::rewrite::{FirstFrame, Rewriter, Sheet};
 /// The modified body of a page. The work runs where calls may block, because each link is looked up
 /// in the spool. Dropping the body ends the work.
 pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
-    let changing = Changing { store, body, page: Some(page) };
+    let changing = BodyRewrite { store, body, page: Some(page) };
     let frames = stream::unfold(Some(changing), |changing| async move {
         match changing?.next().await {
             Ok(next) => next.map(|(piece, changing)| (Ok(Frame::data(piece)), Some(changing))),
@@ -23,14 +23,14 @@ pub(super) fn page(store: Store, body: Body, page: Rewriter) -> Body {
     StreamBody::new(frames.fuse()).boxed_unsync()
 }
 
-struct Changing {
+struct BodyRewrite {
     store: Store,
     body: Body,
     /// The rewriter of the page. `None` after the end of the body.
     page: Option<Rewriter>,
 }
 
-impl Changing {
+impl BodyRewrite {
     /// The next piece to send, and the state after it. If the original body breaks off, the
     /// modified body does too.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, BoxError> {

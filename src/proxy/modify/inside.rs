@@ -9,7 +9,7 @@ use wwwoffle_url::BrowserUrl;
 
 use super::known::SpoolKnown;
 use super::{Modification, amend, body, changed, essence, own_images};
-use crate::proxy::amend::Foreign;
+use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::body::Body;
 use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, response_fields};
@@ -28,11 +28,11 @@ impl Modification {
     pub(super) fn inside(
         &self,
         context: &ProxyContext,
-        gate: &GatewayMark,
+        mark: &GatewayMark,
         kept: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
-        if answer.extensions().get::<Foreign>().is_none() {
+        if answer.extensions().get::<OriginResponseMark>().is_none() {
             return answer;
         }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
@@ -40,7 +40,7 @@ impl Modification {
         let shape = Shape::of(content_type);
         let leads = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308)
             && answer.headers().contains_key(LOCATION);
-        let to = leads.then(|| redirect_address(gate, &answer));
+        let to = leads.then(|| redirect_address(mark, &answer));
         let is_part = answer.status() == StatusCode::PARTIAL_CONTENT;
         let is_coded = answer.headers().contains_key(CONTENT_ENCODING);
         if is_coded || shape.is_read() && is_part {
@@ -52,8 +52,8 @@ impl Modification {
                 "the page has moved to a URL that the gateway does not support",
             );
         }
-        let bar = (shape == Shape::Page).then(|| self.bar(&gate.shell, kept, &answer)).flatten();
-        *answer.headers_mut() = response_fields(answer.headers(), shape, &gate.shell.origin);
+        let bar = (shape == Shape::Page).then(|| self.bar(&mark.shell, kept, &answer)).flatten();
+        *answer.headers_mut() = response_fields(answer.headers(), shape, &mark.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
             // A `304` has no body, and a browser would apply these fields to its cached copy (RFC
             // 9111 §3.2).
@@ -71,16 +71,16 @@ impl Modification {
         let changes = Changes { bar, ..self.changes.clone().unwrap_or_default() };
         match shape {
             Shape::Page | Shape::Svg => {
-                let changes = add_gateway_changes(gate, changes);
+                let changes = add_gateway_changes(mark, changes);
                 amend(answer.headers_mut(), &Changes::default());
                 let known = SpoolKnown::new(context, &self.config, &self.owner);
-                let url = gate.url.clone();
+                let url = mark.url.clone();
                 let page = Rewriter::new(Arc::new(changes), Arc::new(known), url, content_type);
                 changed(answer, |body| body::page(context.storage.store.clone(), body, page))
             }
             Shape::Sheet => {
                 amend(answer.headers_mut(), &Changes::default());
-                let sheet = Sheet::new(gate.gateway.clone(), gate.url.clone(), content_type);
+                let sheet = Sheet::new(mark.gateway.clone(), mark.url.clone(), content_type);
                 changed(answer, |body| body::sheet(body, sheet))
             }
             Shape::AsIs if self.is_still && essence(content_type) == "image/gif" && !is_part => {
@@ -93,16 +93,16 @@ impl Modification {
 }
 
 /// Adds the changes that the gateway makes to every page.
-fn add_gateway_changes(gate: &GatewayMark, mut changes: Changes) -> Changes {
+fn add_gateway_changes(mark: &GatewayMark, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
-    changes.gateway = Some(gate.gateway.clone());
-    own_images(&mut changes, &gate.shell);
+    changes.gateway = Some(mark.gateway.clone());
+    own_images(&mut changes, &mark.shell);
     changes
 }
 
 /// The gateway address of a redirect; `None` if the response does not redirect, or the gateway does
 /// not support the new URL.
-fn redirect_address(gate: &GatewayMark, answer: &Response<Body>) -> Option<String> {
-    let to = location(gate.url.as_str(), answer.status(), answer.headers())?;
-    gate.gateway.place(&BrowserUrl::parse(&to, None).ok()?)
+fn redirect_address(mark: &GatewayMark, answer: &Response<Body>) -> Option<String> {
+    let to = location(mark.url.as_str(), answer.status(), answer.headers())?;
+    mark.gateway.place(&BrowserUrl::parse(&to, None).ok()?)
 }

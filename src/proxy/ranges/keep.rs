@@ -22,10 +22,10 @@ use wwwoffle_spool::{Error, NewEntry, NewSegment, Place, SegmentWriter, Spool};
 use super::part::{NO_VALIDATOR, fields, is_validated};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::{Identification, Whose};
+use crate::base::owner::{Identification, ResponseOwner};
 use crate::net::connection;
-use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection, Secured};
-use crate::proxy::amend::Foreign;
+use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection, TlsDetails};
+use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::conditional::{self, Conditions};
@@ -80,11 +80,15 @@ pub(in crate::proxy) async fn forward_range(
             return forward::respond(context, ask, answer, forward, NotStored::Spool);
         }
     };
-    let sent = ask.wire(&context.base.pseudonym).into_parts().0;
+    let sent = ask.origin_request(&context.base.pseudonym).into_parts().0;
     let identification = Identification::of(&sent.headers, false);
     let whose = match answer.extensions().get::<PersonalConnection>() {
-        Some(_) => Whose::Own,
-        None => Whose::of_answer(identification, answer.headers(), ask.start.config.caching.shared),
+        Some(_) => ResponseOwner::Own,
+        None => ResponseOwner::of_answer(
+            identification,
+            answer.headers(),
+            ask.start.config.caching.shared,
+        ),
     };
     let place = ask.places.of_answer(whose).clone();
     let (writer, tail) = match context.storage.store.begin_segment(&place, new).await {
@@ -114,7 +118,7 @@ pub(in crate::proxy) async fn forward_range(
     }
     *response.headers_mut() = fields;
     CacheStatus::StoredPart.mark(&mut response);
-    response.extensions_mut().insert(Foreign);
+    response.extensions_mut().insert(OriginResponseMark);
     response
 }
 
@@ -173,7 +177,7 @@ fn new_segment(
     part: ReceivedRange,
 ) -> Result<NewSegment, getrandom::Error> {
     let fields = answer.headers();
-    let request = ask.wire(&context.base.pseudonym).into_parts().0;
+    let request = ask.origin_request(&context.base.pseudonym).into_parts().0;
     // A date cannot distinguish the responses to several persons.
     let is_told = fields.contains_key(ETAG) || !ask.is_personal();
     let is_known = is_told && !part.doubtful;
@@ -185,7 +189,7 @@ fn new_segment(
         getrandom::fill(&mut random)?;
         format!("{NO_VALIDATOR}{}", hex::encode(random))
     };
-    let secured = answer.extensions().get::<Arc<Secured>>();
+    let secured = answer.extensions().get::<Arc<TlsDetails>>();
     let entry = NewEntry {
         asked: timestamp(ask.start.now),
         when: timestamp(clock::now()),

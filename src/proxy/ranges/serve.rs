@@ -9,7 +9,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use tracing::warn;
 
 use super::body::body;
-use crate::proxy::amend::Foreign;
+use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
 use crate::proxy::context::ProxyContext;
@@ -86,7 +86,7 @@ fn answer(
     let mut response = Response::new(body(&context.storage.store, kept, stretches));
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     *response.headers_mut() = fields;
-    response.extensions_mut().insert(Foreign);
+    response.extensions_mut().insert(OriginResponseMark);
     Some(response)
 }
 

@@ -43,14 +43,14 @@ impl Exchange {
 
 /// A body that reports its end, and reads only as much as its client takes.
 #[derive(Debug)]
-pub struct Counted {
+pub struct ExchangeBody {
     body: Body,
     waiting: Waiting,
     exchange: Arc<Exchange>,
     given: Option<ResponseCounter>,
 }
 
-impl Counted {
+impl ExchangeBody {
     /// Wraps `body`. `given` counts the bytes of the response, if set.
     #[must_use]
     pub fn new(body: Body, exchange: Arc<Exchange>, given: Option<ResponseCounter>) -> Self {
@@ -58,13 +58,13 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for ExchangeBody {
     fn drop(&mut self) {
         self.exchange.answered.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-impl hyper::body::Body for Counted {
+impl hyper::body::Body for ExchangeBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -40,13 +40,13 @@ pub(in crate::server) struct Replayer {
     /// The maximum time during which hyper receives no request.
     patience: Duration,
     /// The response that is being sent.
-    answering: Option<Answering>,
+    answering: Option<RunningReplay>,
     /// The number of responses sent since this connection got its turn (see `TURN`).
     turn: u8,
 }
 
 #[derive(Debug)]
-struct Answering {
+struct RunningReplay {
     ready: Arc<Ready>,
     written: usize,
 }
@@ -96,7 +96,7 @@ impl Replayer {
             && admit::may_still_serve(&self.context.proxy, &self.connection)
         {
             ready.count();
-            self.answering = Some(Answering { ready, written: 0 });
+            self.answering = Some(RunningReplay { ready, written: 0 });
             self.turn += 1;
             return true;
         }
@@ -126,7 +126,7 @@ impl Replayer {
         inner: Pin<&mut T>,
         cx: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
-        let Some(Answering { ready, written }) = &mut self.answering else {
+        let Some(RunningReplay { ready, written }) = &mut self.answering else {
             return Poll::Ready(Ok(()));
         };
         let head = ready.head.get(*written..).unwrap_or_default();

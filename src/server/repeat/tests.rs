@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use hyper::header::{CONNECTION, CONTENT_LENGTH, DATE, ETAG, HeaderValue};
 
-use super::Counted;
+use super::ExchangeBody;
 use super::ready::{head, may_be_repeated};
 use crate::net::upstream::BoxError;
 
@@ -68,7 +68,7 @@ async fn a_slow_client_gets_no_more_pieces_than_it_reads() {
     let piece = Bytes::from(vec![b'x'; 100 * 1024]);
     let frames = stream::iter(vec![piece; 40]).map(|piece| Ok(Frame::data(piece)));
     let body = StreamBody::new(frames).boxed_unsync();
-    let mut body = Counted::new(body, Arc::default(), None);
+    let mut body = ExchangeBody::new(body, Arc::default(), None);
     let data = |frame: Option<Result<Frame<Bytes>, BoxError>>| frame.unwrap().unwrap().into_data();
     let mut unsent = VecDeque::new();
     for _ in 0..2 {

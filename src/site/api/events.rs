@@ -20,7 +20,7 @@ use crate::proxy::body::{self, Body};
 use crate::site::caller::Caller;
 use crate::site::fetches::call as runs;
 use crate::site::status;
-use wwwoffle_api::{ProgressStep, RunStep, Whole};
+use wwwoffle_api::{ProgressStep, RunStep, TotalProgress};
 
 /// Content type of the stream.
 const EVENTS: &str = "text/event-stream";
@@ -137,7 +137,7 @@ impl EventStream {
         let now = Instant::now();
         let step = |run: wwwoffle_api::runs::RunItem| {
             let gauge = self.runs.entry(run.id.clone()).or_default();
-            let whole = gauge.measure(Whole::of_run(&run), moves, now);
+            let whole = gauge.measure(TotalProgress::of_run(&run), moves, now);
             RunStep { id: run.id, start: run.start, whole }
         };
         under_way.into_iter().map(step).collect()

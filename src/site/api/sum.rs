@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use crate::fetch::gauge::Gauge;
 use crate::proxy::download::ProgressSnapshot;
-use wwwoffle_api::{Event, Hold, Whole};
+use wwwoffle_api::{Event, Hold, TotalProgress};
 
 /// Maximum number of reported reasons for blocked requests.
 const MOST_CAUSES: usize = 10;
@@ -15,7 +15,7 @@ pub(in crate::site) struct OverallProgress {
     /// Size of the settled responses, in bytes.
     settled: u64,
     gauge: Gauge,
-    reported: Whole,
+    reported: TotalProgress,
 }
 
 impl OverallProgress {
@@ -33,13 +33,20 @@ impl OverallProgress {
         left: u64,
         under_way: u64,
         moves: bool,
-    ) -> Option<Whole> {
+    ) -> Option<TotalProgress> {
         let bytes = self.settled.saturating_add(under_way);
-        self.update_from(Whole { done, failed, left, bytes, ..Whole::default() }, moves)
+        self.update_from(
+            TotalProgress { done, failed, left, bytes, ..TotalProgress::default() },
+            moves,
+        )
     }
 
     /// Returns the overall progress from numbers counted elsewhere; `None` if it did not change.
-    pub(in crate::site) fn update_from(&mut self, counted: Whole, moves: bool) -> Option<Whole> {
+    pub(in crate::site) fn update_from(
+        &mut self,
+        counted: TotalProgress,
+        moves: bool,
+    ) -> Option<TotalProgress> {
         let whole = self.gauge.measure(counted, moves, Instant::now());
         let is_new = whole != self.reported;
         self.reported = whole;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::page::{LocalOrigin, Page};
+use crate::page::{LocalOrigin, RenderedPage};
 
 /// Content type by which browsers recognize a PAC file.
 const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
@@ -24,7 +24,10 @@ const CONTENT_TYPE: &str = "application/x-ns-proxy-autoconfig";
 /// assert!(page.body.contains(r#"return "PROXY 192.168.1.5:8080";"#));
 /// ```
 #[must_use]
-pub fn page<'a>(used: &LocalOrigin, local_names: impl IntoIterator<Item = &'a str>) -> Page {
+pub fn page<'a>(
+    used: &LocalOrigin,
+    local_names: impl IntoIterator<Item = &'a str>,
+) -> RenderedPage {
     let mut names = vec![bare(used.host())];
     for name in local_names {
         // Skips names that could end the string literal: no browser can request such a host.
@@ -50,7 +53,7 @@ pub fn page<'a>(used: &LocalOrigin, local_names: impl IntoIterator<Item = &'a st
          }}\n",
         used.host_port()
     );
-    Page { status: 200, content_type: CONTENT_TYPE, body }
+    RenderedPage { status: 200, content_type: CONTENT_TYPE, body }
 }
 
 /// Returns the host in lower case, without the brackets of an IPv6 address.

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 
 use super::code::QrImage;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{LocalOrigin, Page, Shell, view};
+use crate::page::{LocalOrigin, RenderedPage, Shell, view};
 use wwwoffle_api::RejectionItem;
 use wwwoffle_url::is_this_machine;
 
@@ -45,7 +45,7 @@ pub struct AuthorityStatus<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
+pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> RenderedPage {
     let view = view! {
         name: shown::text(trust.name),
         fingerprint: shown::text(trust.fingerprint),
@@ -63,8 +63,8 @@ pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> Page {
 
 /// Returns the style sheet that only loads in a browser that trusts the authority.
 #[must_use]
-pub fn test() -> Page {
-    Page {
+pub fn test() -> RenderedPage {
+    RenderedPage {
         status: 200,
         content_type: "text/css; charset=utf-8",
         body: ".untrusted { display: none; }\n.trusted { display: block; }\n".to_owned(),

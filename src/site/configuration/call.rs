@@ -8,7 +8,7 @@ use wwwoffle_config::{ChangeError, Faults, TextStamp};
 
 use super::super::caller::Caller;
 use crate::base::error_chain::error_chain;
-use crate::base::live::{Applied, Change, Done, blocking};
+use crate::base::live::{AppliedOptions, Change, ConfigFileChange, blocking};
 use crate::proxy::body::{self, Body};
 use crate::site::api::fault::CallFault;
 use crate::site::api::{JSON, json};
@@ -72,7 +72,7 @@ pub(in crate::site) async fn undo(
 async fn change(caller: &Caller, expected: Option<TextStamp>, change: Change) -> Response<Body> {
     let file = caller.context.base.live.file();
     match caller.context.base.change_config(change, expected, caller.permission.reach()).await {
-        Ok(Done { text, edited, applied: Applied { options, restart } }) => {
+        Ok(ConfigFileChange { text, edited, applied: AppliedOptions { options, restart } }) => {
             json(caller, &ConfigChange::of(&file, &text, edited, &options, &restart))
         }
         Err(error) => refusal_response(caller, &error),
@@ -88,7 +88,7 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, C
     let file = caller.context.base.live.file();
     Ok(match caller.context.base.config_text().await {
         Ok(text) => {
-            let Applied { options, restart } = applied;
+            let AppliedOptions { options, restart } = applied;
             json(caller, &ConfigChange::of(&file, &text, None, &options, &restart))
         }
         Err(error) => refusal_response(caller, &error),

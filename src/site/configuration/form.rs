@@ -8,7 +8,7 @@ use super::super::caller::Caller;
 use super::super::forms::FormError;
 use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option};
 use crate::base::error_chain::error_chain;
-use crate::base::live::{Change, Done, blocking};
+use crate::base::live::{Change, ConfigFileChange, blocking};
 use crate::base::shown;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
@@ -122,7 +122,7 @@ fn fits_again(form: &SubmittedForm) -> bool {
 }
 
 /// Redirects to the page about a change. `expected` is the stamp of the text before the change.
-fn changed_page(caller: &Caller, done: &Done, expected: TextStamp) -> Response<Body> {
+fn changed_page(caller: &Caller, done: &ConfigFileChange, expected: TextStamp) -> Response<Body> {
     if done.text.stamp == expected {
         return caller.see_other(&format!("{CHANGED}?same"));
     }

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use crate::base::error_chain::error_chain;
 use crate::site::api::fault::CallFault;
 use crate::site::caller::Caller;
-use wwwoffle_api::{Flushed, ModeChange, ModeRequest, Stopping};
+use wwwoffle_api::{FlushResponse, ModeChange, ModeRequest, StopResponse};
 
 /// Changes the mode.
 pub(in crate::site) async fn mode(
@@ -27,15 +27,15 @@ pub(in crate::site) async fn mode(
 
 /// Gives every stored page its file name on the disk, for other programs that read the spool while
 /// the daemon is running.
-pub(in crate::site) async fn flush(caller: &Caller) -> Result<Flushed, CallFault> {
+pub(in crate::site) async fn flush(caller: &Caller) -> Result<FlushResponse, CallFault> {
     match caller.context.storage.store.run(wwwoffle_spool::Spool::flush).await {
-        Ok(()) => Ok(Flushed { flushed: true }),
+        Ok(()) => Ok(FlushResponse { flushed: true }),
         Err(error) => Err(CallFault::new(StatusCode::INTERNAL_SERVER_ERROR, error_chain(&error))),
     }
 }
 
 /// Stops the daemon. The response is still sent: a connection ends only after its last response.
-pub(in crate::site) fn stop(caller: &Caller) -> Stopping {
+pub(in crate::site) fn stop(caller: &Caller) -> StopResponse {
     caller.context.base.tasks.stop();
-    Stopping { stopping: true }
+    StopResponse { stopping: true }
 }

@@ -6,7 +6,7 @@ pub mod question;
 use serde::Serialize;
 
 use crate::base::text::{Text, tr};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::site::link::LinkReport;
 use wwwoffle_api::{Mode, ModeSetting, QueueCounts};
 
@@ -127,7 +127,7 @@ fn button(action: ControlAction, chosen: bool) -> ActionButton {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, content: &ControlPage) -> Page {
+pub fn page(shell: &Shell, content: &ControlPage) -> RenderedPage {
     let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
@@ -145,7 +145,7 @@ pub fn page(shell: &Shell, content: &ControlPage) -> Page {
 
 /// Renders the confirmation page.
 #[must_use]
-pub fn confirm(shell: &Shell, action: ControlAction) -> Page {
+pub fn confirm(shell: &Shell, action: ControlAction) -> RenderedPage {
     let view = view! { button: button(action, false) };
     shell.page("control-confirm.html", 200, &view)
 }

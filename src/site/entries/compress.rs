@@ -15,7 +15,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::push_line;
 use crate::site::caller::Caller;
 use crate::site::entries;
-use crate::storage::edit::compress::{StoredForm, Which, rewrite_entries};
+use crate::storage::edit::compress::{CompressTarget, StoredForm, rewrite_entries};
 use crate::storage::purge::room::min_free_at;
 use wwwoffle_api::{CompressEvent, EntriesToCompress};
 
@@ -44,7 +44,10 @@ pub(in crate::site) fn start(
     Ok(StreamBody::new(stream::once(line)).boxed_unsync())
 }
 
-fn parse_selection(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which, CallFault> {
+fn parse_selection(
+    caller: &Caller,
+    wanted: &EntriesToCompress,
+) -> Result<CompressTarget, CallFault> {
     let ways = [!wanted.urls.is_empty(), wanted.host.is_some(), wanted.all];
     if ways.into_iter().filter(|given| *given).count() != 1 {
         return Err(CallFault::bad("expected one of urls, host and all"));
@@ -55,8 +58,8 @@ fn parse_selection(caller: &Caller, wanted: &EntriesToCompress) -> Result<Which,
                 "whole hosts are compressed by the command line, and with the control password";
             return Err(CallFault::new(StatusCode::FORBIDDEN, error));
         }
-        return Ok(Which::Hosts(wanted.host.clone()));
+        return Ok(CompressTarget::Hosts(wanted.host.clone()));
     }
     let owner = entries::owner(caller, wanted.owner.as_deref())?;
-    Ok(Which::Urls(entries::places(caller, &wanted.urls, &owner)?))
+    Ok(CompressTarget::Urls(entries::places(caller, &wanted.urls, &owner)?))
 }

@@ -20,7 +20,9 @@ use crate::site::context::SiteContext;
 use crate::site::status;
 use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use wwwoffle_api::{DownloadEnded, DownloadToEnd, Event, FetchRequest, GetRequest, Started, Whole};
+use wwwoffle_api::{
+    DownloadEnded, DownloadToEnd, Event, FetchRequest, FetchResponse, GetRequest, TotalProgress,
+};
 
 /// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
 /// half done.
@@ -49,7 +51,7 @@ pub(in crate::site) fn fetch(
     }
     context.fetch.fetcher.begin(wanted.budget);
     let queue = status::counts(context);
-    Ok(json(caller, &Started { started: queue.waiting.saturating_add(queue.active) }))
+    Ok(json(caller, &FetchResponse { started: queue.waiting.saturating_add(queue.active) }))
 }
 
 /// Ends a download.
@@ -199,7 +201,10 @@ impl RunFollower {
             }
         }
         self.reported.retain(|url, _| wanted.contains(url));
-        let mut whole = items.iter().map(Whole::of_run).fold(Whole::default(), Whole::and);
+        let mut whole = items
+            .iter()
+            .map(TotalProgress::of_run)
+            .fold(TotalProgress::default(), TotalProgress::and);
         whole.bytes = whole.bytes.saturating_add(under_way);
         let whole = self.sum.update_from(whole, self.inbox.may_dial());
         self.inbox.ready.extend(whole.map(Event::Whole));

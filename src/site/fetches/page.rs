@@ -8,7 +8,7 @@ use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::left_out::left_out;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::DownloadItem;
 use wwwoffle_api::fetch_spec::{MAX_DEPTH, PartClass, RecursiveRequest};
 use wwwoffle_api::plan::RunPlan;
@@ -82,7 +82,7 @@ impl ClassCheckBox {
 
 /// Renders the form, filled in from `asked`, with the plan of the fetch if there is one.
 #[must_use]
-pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Page {
+pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> RenderedPage {
     form(shell, (asked, asked.aim.depth.to_string()), &[], plan)
 }
 
@@ -93,7 +93,7 @@ pub fn options_again(
     asked: &RecursiveRequest,
     depth: &str,
     faults: &[FormFault],
-) -> Page {
+) -> RenderedPage {
     form(shell, (asked, shown::text(depth)), faults, None)
 }
 
@@ -102,7 +102,7 @@ fn form(
     (asked, depth): (&RecursiveRequest, String),
     faults: &[FormFault],
     plan: Option<&RunPlan>,
-) -> Page {
+) -> RenderedPage {
     let aim = &asked.aim;
     let part = |class: PartClass| {
         ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
@@ -160,7 +160,7 @@ struct OmissionView {
 
 /// Renders the list of recursive fetches and running downloads.
 #[must_use]
-pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) -> Page {
+pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) -> RenderedPage {
     let fetch = |run: &'a RunItem| {
         let left = run.report.left_out.iter();
         let left_out = left

@@ -5,7 +5,7 @@ use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, count_same, row, tr};
 use crate::page::left_out::left_out;
 use wwwoffle_api::RequestKind;
-use wwwoffle_api::plan::{Amount, EstimateBasis, Expected, HostPlan, QueuePlan, RunPlan};
+use wwwoffle_api::plan::{Amount, EstimateBasis, ExpectedTransfers, HostPlan, QueuePlan, RunPlan};
 
 /// Describes the expected results of a recursive fetch.
 #[must_use]
@@ -119,8 +119,8 @@ fn of_kind(kind: RequestKind, number: u64) -> Text {
     }
 }
 
-fn expected(expected: &Expected) -> Text {
-    let Expected { fresh, again, rest, new } = expected;
+fn expected(expected: &ExpectedTransfers) -> Text {
+    let ExpectedTransfers { fresh, again, rest, new } = expected;
     let of = |text: Text, amount: &Amount| text.with("size", shown::bytes(amount.bytes)).into();
     let new_text = count_same(new.count, "{n} not saved yet (about {size})");
     let again_text = count_same(again.count, "{n} saved, to be checked again (at most {size})");
@@ -134,7 +134,7 @@ fn expected(expected: &Expected) -> Text {
     row(facts)
 }
 
-fn sum(expected: &Expected) -> Text {
+fn sum(expected: &ExpectedTransfers) -> Text {
     let text = count_same(
         expected.requests(),
         "{n} to fetch: at most {measured} of known size, plus an estimated {estimated}",
@@ -143,7 +143,7 @@ fn sum(expected: &Expected) -> Text {
         .with("estimated", shown::bytes(expected.new.bytes))
 }
 
-fn in_all(all: &Expected) -> Text {
+fn in_all(all: &ExpectedTransfers) -> Text {
     tr("total: {amounts}").with("amounts", sum(all))
 }
 
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn measured_and_estimated_sizes_are_distinguished() {
         let amount = |count, bytes| Amount { count, bytes };
-        let pages = Expected {
+        let pages = ExpectedTransfers {
             fresh: amount(1, 7),
             again: amount(2, 2_000),
             rest: amount(1, 500),

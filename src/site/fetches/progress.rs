@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, count_same, row, tr};
-use wwwoffle_api::{DownloadItem, Whole};
+use wwwoffle_api::{DownloadItem, TotalProgress};
 
 /// Describes a download: received size, speed, remaining time and number of resumptions.
 #[must_use]
@@ -27,7 +27,7 @@ pub fn describe_download(download: &DownloadItem) -> Text {
 /// Describes the progress of all requests together: their numbers and the received size, and the
 /// speed and the remaining time if they are known.
 #[must_use]
-pub fn describe_total(whole: &Whole) -> Text {
+pub fn describe_total(whole: &TotalProgress) -> Text {
     let mut facts: Vec<TextValue> = vec![
         count_same(whole.done, "{n} done").into(),
         count_same(whole.failed, "{n} failed").into(),
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn the_total_shows_the_known_numbers() {
-        let some = Whole { done: 3, failed: 1, bytes: 1_500, ..Whole::default() };
+        let some = TotalProgress { done: 3, failed: 1, bytes: 1_500, ..TotalProgress::default() };
         assert_eq!(describe_total(&some).to_string(), "3 done, 1 failed, 1.5 kB");
-        let more = Whole { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
+        let more = TotalProgress { left: 7, rate: Some(200), seconds_left: Some(3_725), ..some };
         assert_eq!(
             describe_total(&more).to_string(),
             "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left"

@@ -7,7 +7,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::links;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
@@ -54,7 +54,7 @@ struct VersionRow {
 
 /// Renders the page. `lines` are the line counts of the newest versions, in the order of `history`.
 #[must_use]
-pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> Page {
+pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> RenderedPage {
     let url = ShownUrl::new(&history.url);
     let href = url.href.clone().unwrap_or_default();
     let url = without_long_link(url);
@@ -133,7 +133,7 @@ impl VersionRow {
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
 /// if nothing is stored, or no version of the given time.
 #[must_use]
-pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> Page {
+pub fn no_history_page(shell: &Shell, url: &str, why: &NotCompared) -> RenderedPage {
     let (status, list) = match why {
         NotCompared::NotKept => (404, None),
         NotCompared::NoVersion => (404, Some(links::history(url))),

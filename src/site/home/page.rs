@@ -16,7 +16,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::fetch::LastFetch;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
@@ -172,7 +172,7 @@ struct DownloadProgress {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, home: &HomePage) -> Page {
+pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
     let space = home.space.map(DiskUseView::of);
     let needs_attention = needs_attention(home, space.as_ref());
     let view = view! {

@@ -9,7 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::links;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
@@ -161,7 +161,7 @@ struct StoredEntryView<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> Page {
+pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage {
     let url = ShownUrl::new(&info.url);
     let view = InfoView {
         links: InfoLinks {
@@ -212,7 +212,7 @@ impl ReferrersView {
 
 /// Renders the page about a request.
 #[must_use]
-pub fn request_page(shell: &Shell, request: &RequestComparison) -> Page {
+pub fn request_page(shell: &Shell, request: &RequestComparison) -> RenderedPage {
     let view = view! { request, most_fields: SHOWN_FIELDS };
     shell.page("info-request.html", 200, &view)
 }

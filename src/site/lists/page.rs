@@ -28,7 +28,7 @@ use self::words::{breadcrumbs, cut, heading, kinds, sorts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
 
 /// Path below which the lists are.
@@ -188,7 +188,7 @@ pub fn page(
     shell: &Shell,
     shown: &ListAddress,
     (outcome, result, count): (ListResult, Option<ActionResult>, Option<u64>),
-) -> Page {
+) -> RenderedPage {
     let mut view = IndexListView {
         heading: heading(&shown.path),
         crumbs: breadcrumbs(&shown.path),
@@ -393,7 +393,7 @@ struct SessionLinks {
 /// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
 /// latest first; `resting` holds the deletions that can be undone.
 #[must_use]
-pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary])) -> Page {
+pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary])) -> RenderedPage {
     let session = |(back, began): (usize, &Timestamp)| SessionLinks {
         began: ShownTime::new(*began, &shell.zone),
         kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },

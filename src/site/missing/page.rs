@@ -2,7 +2,7 @@
 
 use crate::base::shown::ShownUrl;
 use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct MissingPage<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, missing: &MissingPage<'_>) -> Page {
+pub fn page(shell: &Shell, missing: &MissingPage<'_>) -> RenderedPage {
     let url = missing.url;
     let versions =
         (missing.has_versions || missing.is_kept).then(|| PageLink::versions(url)).flatten();

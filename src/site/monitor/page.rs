@@ -12,7 +12,7 @@ use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::LinksView;
 use crate::site::lists::page::room;
@@ -68,7 +68,7 @@ struct OlderChange {
 
 /// Renders the difference between two versions.
 #[must_use]
-pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> Page {
+pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage {
     let line = |line: &crate::storage::versions::diff::ComparedLine| {
         let kind = match line.sort {
             LineKind::Same => "same",
@@ -128,7 +128,7 @@ struct MonitorRow<'a> {
 
 /// Renders the list. `changed` says which of `items` have an older version.
 #[must_use]
-pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> Page {
+pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> RenderedPage {
     let time = |time| ShownTime::new(time, &shell.zone);
     let view = |(item, changed): (&'a MonitorItem, bool)| {
         let MonitorItem { key, url, schedule, versions, last, next, owner, .. } = item;
@@ -205,7 +205,7 @@ struct CheckBox {
 
 /// Renders the form.
 #[must_use]
-pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> Page {
+pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
     let schedule = options.schedule;
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
     // WWWOFFLE 2.9 supports full hours only, and a day must match both sets: the days of the month
@@ -247,7 +247,12 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> Page {
 /// Renders the form again with the typed values and error messages. `most` is the maximum number of
 /// versions.
 #[must_use]
-pub fn options_again(shell: &Shell, form: &SubmittedForm, faults: &[FormFault], most: u16) -> Page {
+pub fn options_again(
+    shell: &Shell,
+    form: &SubmittedForm,
+    faults: &[FormFault],
+    most: u16,
+) -> RenderedPage {
     let value = |name: &str| form.value(name).unwrap_or_default();
     let boxes = |name: &str, labels: &[Text], first: u8| {
         let numbers = labels.iter().cloned().zip(first..);

@@ -5,12 +5,12 @@ use minijinja::value::Serde;
 
 use crate::base::shown;
 use crate::base::text::{Text, count, tr};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::{PurgeShared, PurgeStatus};
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, purging: &PurgeStatus) -> Page {
+pub fn page(shell: &Shell, purging: &PurgeStatus) -> RenderedPage {
     let shared = purging.last.as_ref().and_then(|last| last.shared.as_ref());
     let view = view! {
         purging,

@@ -8,7 +8,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::{check_url_count, key};
 use crate::site::caller::Caller;
 use crate::site::queue;
-use wwwoffle_api::{Deleted, Prioritized, PriorityRequest, QueueTarget, Retried};
+use wwwoffle_api::{DeleteResponse, Prioritized, PriorityRequest, QueueTarget, RetryResponse};
 
 /// Sets the priority of requests.
 pub(in crate::site) async fn prioritize(
@@ -39,24 +39,24 @@ pub(in crate::site) async fn prioritize(
 pub(in crate::site) async fn retry(
     caller: &Caller,
     target: QueueTarget,
-) -> Result<Retried, CallFault> {
+) -> Result<RetryResponse, CallFault> {
     let chosen = match target {
         QueueTarget::Key(text) => Some(key(&text)?),
         QueueTarget::All => None,
     };
     let is_theirs = |place: &Place| caller.may_see_queued(place);
     let only = chosen.as_ref().map(std::slice::from_ref);
-    Ok(Retried { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
+    Ok(RetryResponse { retried: fetch::retry(&caller.context.fetch, only, is_theirs).await? })
 }
 
 /// Deletes requests.
 pub(in crate::site) async fn delete(
     caller: &Caller,
     target: QueueTarget,
-) -> Result<Deleted, CallFault> {
+) -> Result<DeleteResponse, CallFault> {
     let deleted = match target {
         QueueTarget::Key(text) => u64::from(queue::dequeue(caller, key(&text)?).await?),
         QueueTarget::All => queue::empty(caller).await?,
     };
-    Ok(Deleted { deleted })
+    Ok(DeleteResponse { deleted })
 }

@@ -22,7 +22,7 @@ use wwwoffle_api::fetch_spec::{FetchSpec, PartClass, RecursiveRequest};
 const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 
 /// The further fetches that a request starts: the fetches of sub-resources and links of its page.
-struct Bring {
+struct FollowUpFetches {
     aim: FetchSpec,
     /// The aim that follows from the configuration alone.
     usual: FetchSpec,
@@ -74,7 +74,7 @@ pub(in crate::site) async fn save(
 async fn replace(
     caller: &Caller,
     key: Key,
-    now: &Bring,
+    now: &FollowUpFetches,
     aim: &FetchSpec,
 ) -> Result<(), RefreshError> {
     let context = &caller.context;
@@ -110,7 +110,7 @@ fn not_queued_page(caller: &Caller) -> Response<Body> {
 
 /// Returns the further fetches of a page that a person requested. `None` for forms, sub-resources,
 /// followed links and monitored pages, whose further fetches are not set here.
-fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> {
+fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<FollowUpFetches> {
     let is_page = matches!(request.kind, RequestKind::Page | RequestKind::Refresh);
     if !is_page || request.class.is_some() || request.line.method != "GET" {
         return None;
@@ -127,7 +127,7 @@ fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<Bring> 
     let usual = with_every_class(as_configured(caller, request.place.url()), &FetchSpec::default());
     let deepest = begins.iter().map(|(_, aim)| aim).max_by_key(|aim| aim.depth);
     let aim = deepest.map_or_else(|| usual.clone(), |aim| with_every_class(aim.clone(), &usual));
-    Some(Bring { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
+    Some(FollowUpFetches { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
 /// Returns `aim` with an explicit choice for every class of sub-resources, as in the form. A

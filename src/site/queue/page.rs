@@ -9,7 +9,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SubmittedForm;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::{ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind};
 
 /// Path of the page.
@@ -113,7 +113,7 @@ struct QueueRow<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, shown: &QueuePage) -> Page {
+pub fn page(shell: &Shell, shown: &QueuePage) -> RenderedPage {
     let QueuePage { items, asked, total, counts } = shown;
     let before = asked.page.saturating_sub(1).saturating_mul(ROWS);
     let beside = |page: usize| QueueSelection { page, ..*asked }.address();

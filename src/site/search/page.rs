@@ -9,7 +9,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
-use crate::page::{Page, Shell};
+use crate::page::{RenderedPage, Shell};
 use crate::site::lists::page::room::{count_fitting, link_size};
 use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
 
@@ -112,7 +112,7 @@ fn cost(found: &SearchHit) -> usize {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Page {
+pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
     let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
     let mut view = SearchView {
         words: shown::text(&typed.words),
@@ -205,7 +205,7 @@ fn pieces(text: &str, marks: &[(usize, usize)]) -> Vec<TextPiece> {
 /// Returns the description with which a browser adds us as a search engine. It contains the address
 /// at which the browser reached us.
 #[must_use]
-pub fn description(shell: &Shell) -> Page {
+pub fn description(shell: &Shell) -> RenderedPage {
     let origin = shell.origin.as_str();
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
@@ -217,7 +217,7 @@ pub fn description(shell: &Shell) -> Page {
          <Url type=\"application/json\" method=\"get\" template=\"{origin}/api/search?q={{searchTerms}}\"/>\n\
          </OpenSearchDescription>\n"
     );
-    Page { status: 200, content_type: OPEN_SEARCH, body }
+    RenderedPage { status: 200, content_type: OPEN_SEARCH, body }
 }
 
 #[cfg(test)]
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    fn page_of(typed: &SearchQuery, outcome: SearchResult) -> Page {
+    fn page_of(typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
         page(&shell(), typed, outcome)
     }
 

@@ -9,7 +9,7 @@ use self::chart::Chart;
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, tr};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
 
 /// Path of the page.
@@ -52,7 +52,7 @@ struct HostStatistics {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, statistics: &StatisticsReport) -> Page {
+pub fn page(shell: &Shell, statistics: &StatisticsReport) -> RenderedPage {
     let month = last_days(statistics, MONTH);
     let days = month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums));
     let days: Vec<_> = days.collect();

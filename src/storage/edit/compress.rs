@@ -15,7 +15,7 @@ const BLOCK: u64 = 4_096;
 
 /// The entries to rewrite.
 #[derive(Clone, Debug)]
-pub enum Which {
+pub enum CompressTarget {
     /// The entries of these URLs.
     Urls(Vec<Places>),
     /// The entries of a host with its port, under all schemes; `None` for all hosts.
@@ -42,7 +42,7 @@ pub enum StoredForm {
 /// rewritten.
 pub fn rewrite_entries(
     spool: &Spool,
-    which: &Which,
+    which: &CompressTarget,
     form: StoredForm,
     (spare, go_on): (u64, &dyn Fn() -> bool),
 ) -> Result<Option<CompressedUrls>, Error> {
@@ -50,8 +50,8 @@ pub fn rewrite_entries(
     let bounds = RewriteBounds::new(spare, &free, go_on);
     let mut work = CompressWork { spool, form, bounds, done: CompressedUrls::default() };
     let is_all = match which {
-        Which::Urls(all) => work.urls(all)?,
-        Which::Hosts(host) => {
+        CompressTarget::Urls(all) => work.urls(all)?,
+        CompressTarget::Hosts(host) => {
             let mut is_all = true;
             for summary in spool.list(None, host.as_deref())? {
                 is_all = go_on() && work.rewrite_entry(&summary?.place)?;

@@ -146,7 +146,7 @@ fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Deco
         Delivery::Decoded { undone, .. } => undone,
         _ => Vec::new(),
     };
-    let mut out = Out::new(&undone);
+    let mut out = DecoderOutput::new(&undone);
     match entry.body() {
         Body::Whole(whole) => {
             for piece in whole.chunks(PIECE) {
@@ -173,7 +173,7 @@ fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Deco
 }
 
 /// The output of a decoder.
-struct Out {
+struct DecoderOutput {
     decoder: Decoder,
     made: Vec<u8>,
     body: Vec<u8>,
@@ -181,7 +181,7 @@ struct Out {
     is_damaged: bool,
 }
 
-impl Out {
+impl DecoderOutput {
     fn new(undone: &[Coding]) -> Self {
         let (decoder, made) = (Decoder::new(undone), vec![0; PIECE]);
         Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }

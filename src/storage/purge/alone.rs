@@ -160,7 +160,7 @@ impl PurgeClock {
 
 /// Whether a purge is due, judged by the time of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Due {
+enum PurgeTiming {
     Now,
     Later,
     /// No purge is recorded: the interval begins now.
@@ -169,13 +169,13 @@ enum Due {
     Unknown,
 }
 
-fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> Due {
+fn due(last: Option<Timestamp>, every: Duration, now: Timestamp) -> PurgeTiming {
     let every = SignedDuration::try_from(every).unwrap_or(SignedDuration::MAX);
     match last {
-        None => Due::FromNow,
-        Some(last) if last > now => Due::Unknown,
-        Some(last) if now.duration_since(last) >= every => Due::Now,
-        Some(_) => Due::Later,
+        None => PurgeTiming::FromNow,
+        Some(last) if last > now => PurgeTiming::Unknown,
+        Some(last) if now.duration_since(last) >= every => PurgeTiming::Now,
+        Some(_) => PurgeTiming::Later,
     }
 }
 
@@ -186,13 +186,13 @@ async fn is_time(context: &StorageContext) -> bool {
     let Ok(last) = context.store.remembered(LAST).await else { return false };
     let last = last.and_then(|last| last.parse().ok());
     match due(last, every.as_duration(), timestamp(clock::now())) {
-        Due::Now => true,
-        Due::Later => false,
-        Due::FromNow => {
+        PurgeTiming::Now => true,
+        PurgeTiming::Later => false,
+        PurgeTiming::FromNow => {
             record_purge_time(context).await;
             false
         }
-        Due::Unknown => {
+        PurgeTiming::Unknown => {
             debug!("the last purge is recorded in the future: the next one waits for that time");
             false
         }
@@ -223,13 +223,13 @@ mod tests {
         let at = |text: &str| text.parse::<Timestamp>().unwrap();
         let now = at("2026-11-20T12:00:00Z");
         for (last, want) in [
-            (None, Due::FromNow),
-            (Some("2026-11-19T12:00:00Z"), Due::Now),
-            (Some("2026-11-19T12:00:01Z"), Due::Later),
-            (Some("2026-11-20T12:00:00Z"), Due::Later),
-            (Some("2026-11-20T12:00:01Z"), Due::Unknown),
-            (Some("2099-01-01T00:00:00Z"), Due::Unknown),
-            (Some("1970-01-01T00:00:10Z"), Due::Now),
+            (None, PurgeTiming::FromNow),
+            (Some("2026-11-19T12:00:00Z"), PurgeTiming::Now),
+            (Some("2026-11-19T12:00:01Z"), PurgeTiming::Later),
+            (Some("2026-11-20T12:00:00Z"), PurgeTiming::Later),
+            (Some("2026-11-20T12:00:01Z"), PurgeTiming::Unknown),
+            (Some("2099-01-01T00:00:00Z"), PurgeTiming::Unknown),
+            (Some("1970-01-01T00:00:10Z"), PurgeTiming::Now),
         ] {
             assert_eq!(due(last.map(at), 24 * HOUR, now), want, "{last:?}");
         }

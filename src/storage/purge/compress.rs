@@ -118,13 +118,13 @@ impl CompressionPlan {
         let done = if is_any {
             self.walk(spool, policy, (&mut all, &mut first), go_on)
         } else {
-            Ok(Walked::ToItsEnd)
+            Ok(WalkEnd::ToItsEnd)
         };
         let failure = match done {
-            Ok(Walked::ToItsEnd) => None,
-            Ok(Walked::Stopped) => return Err(NotPurged::Stopping),
-            Ok(Walked::TooLong) => Some("the next purge continues".to_owned()),
-            Ok(Walked::NoRoom) => Some("there is too little free disk space".to_owned()),
+            Ok(WalkEnd::ToItsEnd) => None,
+            Ok(WalkEnd::Stopped) => return Err(NotPurged::Stopping),
+            Ok(WalkEnd::TooLong) => Some("the next purge continues".to_owned()),
+            Ok(WalkEnd::NoRoom) => Some("there is too little free disk space".to_owned()),
             Err(error) => Some(error_chain(&error)),
         };
         let CompressStep { entries, before, after, failed, .. } = all;
@@ -152,7 +152,7 @@ impl CompressionPlan {
         policy: &PurgePolicy,
         (all, first): (&mut CompressStep, &mut Option<CompressFailure>),
         go_on: &dyn Fn(u64) -> bool,
-    ) -> Result<Walked, Error> {
+    ) -> Result<WalkEnd, Error> {
         let (began, looked) = (Instant::now(), Cell::new(0));
         let free = || space(spool.root()).ok().map(|space| space.free);
         let within = || began.elapsed() < LONGEST && go_on(looked.get());
@@ -167,16 +167,16 @@ impl CompressionPlan {
                 *first = packing.failure();
             }
             if !go_on(all.looked) {
-                return Ok(Walked::Stopped);
+                return Ok(WalkEnd::Stopped);
             }
             if step.is_short {
-                return Ok(Walked::NoRoom);
+                return Ok(WalkEnd::NoRoom);
             }
             if step.looked == 0 {
-                return Ok(Walked::ToItsEnd);
+                return Ok(WalkEnd::ToItsEnd);
             }
             if step.is_stopped || began.elapsed() >= LONGEST {
-                return Ok(Walked::TooLong);
+                return Ok(WalkEnd::TooLong);
             }
         }
     }
@@ -184,7 +184,7 @@ impl CompressionPlan {
 
 /// The result of the walk through the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Walked {
+enum WalkEnd {
     ToItsEnd,
     Stopped,
     TooLong,

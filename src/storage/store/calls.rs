@@ -64,7 +64,7 @@ impl Store {
     /// All entries under the key of `place`. Blocks.
     fn find(&self, place: &Place) -> Result<Arc<CachedLookup>, Error> {
         let (key, now) = (place.key(), self.since.elapsed());
-        let before = self.hot.before(key, now);
+        let before = self.hot.begin_lookup(key, now);
         if let Some(known) = self.hot.find(key) {
             let is_same = known.counts(now)
                 || (known.seen().is_some_and(|seen| self.spool.is_current(seen))

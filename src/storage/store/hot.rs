@@ -105,19 +105,19 @@ pub(super) struct HotSet {
 
 #[derive(Debug, Default)]
 struct HotShard {
-    young: Half,
-    old: Half,
+    young: Generation,
+    old: Generation,
     /// How often entries under the keys of this shard have changed.
     changes: u64,
 }
 
 #[derive(Debug, Default)]
-struct Half {
+struct Generation {
     lookups: HashMap<Key, Arc<CachedLookup>>,
     held: usize,
 }
 
-impl Half {
+impl Generation {
     fn insert(&mut self, key: Key, found: Arc<CachedLookup>) {
         self.held += found.held_bytes();
         self.lookups.insert(key, found);
@@ -138,7 +138,7 @@ impl Half {
     }
 
     /// Removes all lookups and returns them.
-    fn clear(&mut self) -> Half {
+    fn clear(&mut self) -> Generation {
         for found in self.lookups.values() {
             found.gone.store(true, Ordering::Release);
         }
@@ -148,7 +148,7 @@ impl Half {
 
 /// The state before a lookup. The result of the lookup is stored only if nothing has changed since.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Before {
+pub(super) struct PreLookupState {
     changes: u64,
     time: Duration,
 }
@@ -205,13 +205,18 @@ impl HotSet {
     }
 
     /// The state to record before a lookup begins.
-    pub(super) fn before(&self, key: Key, now: Duration) -> Before {
-        Before { changes: lock(self.part(key)).changes, time: now }
+    pub(super) fn begin_lookup(&self, key: Key, now: Duration) -> PreLookupState {
+        PreLookupState { changes: lock(self.part(key)).changes, time: now }
     }
 
     /// Records that the file names of a lookup were unchanged at a check that began at `before`.
     /// Returns false if the lookup has become outdated since.
-    pub(super) fn confirm_lookup(&self, key: Key, found: &CachedLookup, before: Before) -> bool {
+    pub(super) fn confirm_lookup(
+        &self,
+        key: Key,
+        found: &CachedLookup,
+        before: PreLookupState,
+    ) -> bool {
         let part = lock(self.part(key));
         let is_same = part.changes == before.changes && !found.gone.load(Ordering::Acquire);
         if is_same {
@@ -227,7 +232,7 @@ impl HotSet {
         key: Key,
         all: Vec<Arc<StoredCopy>>,
         seen: Option<LookupTrace>,
-        before: Before,
+        before: PreLookupState,
     ) -> Arc<CachedLookup> {
         let found = CachedLookup::new(all, seen, before.time);
         let mut part = lock(self.part(key));
@@ -244,7 +249,7 @@ impl HotSet {
 
     /// Puts a lookup into the younger half. Returns the half that it displaces, which the caller
     /// must drop without holding the lock.
-    fn add(&self, part: &mut HotShard, key: Key, found: &Arc<CachedLookup>) -> Option<Half> {
+    fn add(&self, part: &mut HotShard, key: Key, found: &Arc<CachedLookup>) -> Option<Generation> {
         let most = self.half.load(Ordering::Acquire);
         if found.held_bytes() > most {
             found.gone.store(true, Ordering::Release);
@@ -315,7 +320,7 @@ mod tests {
     }
 
     fn put(set: &HotSet, key: Key, now: Duration) -> Arc<CachedLookup> {
-        let before = set.before(key, now);
+        let before = set.begin_lookup(key, now);
         set.found(key, Vec::new(), Some(LookupTrace::default()), before)
     }
 
@@ -330,7 +335,7 @@ mod tests {
         assert!(set.get(key, at(1_000)).is_some() && set.get(key, at(1_749)).is_some());
         assert!(set.get(key, at(1_750)).is_none());
         // The lookup is still in the set, and its file names are unchanged.
-        let before = set.before(key, at(2_000));
+        let before = set.begin_lookup(key, at(2_000));
         assert!(found.seen().is_some() && set.confirm_lookup(key, &found, before));
         assert!(set.get(key, at(2_749)).is_some() && set.get(key, at(2_750)).is_none());
     }
@@ -341,23 +346,23 @@ mod tests {
         let found = put(&set, key, at(0));
         set.forget(key);
         assert!(set.find(key).is_none() && !found.counts(at(0)) && found.seen().is_none());
-        let before = set.before(key, at(0));
+        let before = set.begin_lookup(key, at(0));
         assert!(!set.confirm_lookup(key, &found, before));
     }
 
     #[test]
     fn a_lookup_before_a_change_is_not_cached() {
         let (set, key) = (set(), key(1));
-        let before = set.before(key, at(0));
+        let before = set.begin_lookup(key, at(0));
         set.forget(key);
         let found = set.found(key, Vec::new(), Some(LookupTrace::default()), before);
         assert!(set.find(key).is_none() && !found.counts(at(0)));
         let found = put(&set, key, at(0));
-        let before = set.before(key, at(0));
+        let before = set.begin_lookup(key, at(0));
         set.forget(key);
         assert!(!set.confirm_lookup(key, &found, before));
         // A lookup that cannot be checked again is not stored either.
-        let before = set.before(key, at(0));
+        let before = set.begin_lookup(key, at(0));
         let found = set.found(key, Vec::new(), None, before);
         assert!(set.find(key).is_none() && !found.counts(at(0)));
     }
@@ -385,7 +390,7 @@ mod tests {
     #[test]
     fn the_last_of_two_concurrent_lookups_is_cached() {
         let (set, key) = (set(), key(1));
-        let (one, other) = (set.before(key, at(0)), set.before(key, at(0)));
+        let (one, other) = (set.begin_lookup(key, at(0)), set.begin_lookup(key, at(0)));
         let one = set.found(key, Vec::new(), Some(LookupTrace::default()), one);
         let other = set.found(key, Vec::new(), Some(LookupTrace::default()), other);
         assert!(!one.counts(at(0)) && other.counts(at(0)));

@@ -9,7 +9,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{Span, Timestamp};
 
-use super::{DaysIn, Schedule, has};
+use super::{DayCombination, Schedule, has};
 
 /// The number of years that the search covers. The 29th of February falls on a given day of the
 /// week at least once in 40 years; every other date does so more often.
@@ -53,8 +53,8 @@ impl Schedule {
         let by_month = is_in(self.days, date.day());
         let by_week = is_in(self.weekdays, date.weekday().to_sunday_zero_offset());
         match self.days_in {
-            DaysIn::Both => by_month && by_week,
-            DaysIn::Either => by_month || by_week,
+            DayCombination::Both => by_month && by_week,
+            DayCombination::Either => by_month || by_week,
         }
     }
 

@@ -5,7 +5,7 @@ use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::super::choose::WantedClasses;
-use super::super::sub::referrer;
+use super::super::sub_resource::referrer;
 use crate::base::text::{Text, tr};
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling};
 use wwwoffle_api::fetch_spec::PartClass;

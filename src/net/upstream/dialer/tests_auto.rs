@@ -20,7 +20,7 @@ async fn only_the_mode_auto_permits_to_probe() {
     assert!(auto.probe(&origin).await.is_ok());
     assert_eq!((auto.refused_count(), auto.probes()), (1, 1));
     // If another mode is chosen, the running probe ends.
-    let mut probing = pin!(auto.while_probing(std::future::pending::<Result<(), _>>()));
+    let mut probing = pin!(auto.run_as_probe(std::future::pending::<Result<(), _>>()));
     tokio::select! {
         biased;
         _ = &mut probing => panic!("it has ended"),
@@ -38,7 +38,7 @@ async fn a_portal_is_reachable_until_offline_is_chosen() {
     dialer.mode.apply_link_state(Mode::Offline, &["127.0.0.1".to_owned()]);
     assert!(dialer.dial(&origin).await.is_ok());
     let step = std::future::pending::<Result<(), _>>();
-    let mut talking = pin!(dialer.while_allowed(&origin, step));
+    let mut talking = pin!(dialer.run_if_allowed(&origin, step));
     tokio::select! {
         biased;
         _ = &mut talking => panic!("it has ended"),

@@ -47,7 +47,7 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
             request.extensions_mut().insert(self.download.line.clone());
             mark.add_range(&mut request, from);
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
-            let answer = match self.unless_ended(ask).await {
+            let answer = match self.run_until_ended(ask).await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(lost @ Failure::Offline)) => return Resumption::Lost(lost),
                 Ok(Err(lost)) if !lost.may_pass() => return Resumption::Lost(lost),
@@ -101,7 +101,7 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
             }
         };
         self.unread.is_pausing = true;
-        let waited = self.unless_ended(waited).await;
+        let waited = self.run_until_ended(waited).await;
         self.unread.is_pausing = false;
         waited?
     }

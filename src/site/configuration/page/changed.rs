@@ -6,7 +6,7 @@ use wwwoffle_config::OptionChange;
 use super::OptionLink;
 use super::diff::diff;
 use crate::base::shown;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The last change and its effects.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct LastChange<'a> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, change: &LastChange<'_>) -> Page {
+pub fn page(shell: &Shell, change: &LastChange<'_>) -> RenderedPage {
     let view = view! {
         options: OptionLink::all(change.options),
         restart: OptionLink::all(change.restart),
@@ -68,7 +68,7 @@ pub struct ConfigurationConflict<'a> {
 
 /// Renders the page, with status 409.
 #[must_use]
-pub fn conflict(shell: &Shell, conflict: &ConfigurationConflict<'_>) -> Page {
+pub fn conflict(shell: &Shell, conflict: &ConfigurationConflict<'_>) -> RenderedPage {
     let view = view! {
         meanwhile: conflict.known.map(|known| diff(known, conflict.current)),
         current: if conflict.known.is_none() { diff("", conflict.current) } else { Vec::new() },

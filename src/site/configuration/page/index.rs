@@ -8,7 +8,7 @@ use wwwoffle_config::{Faults, OptionChange};
 
 use super::OptionLink;
 use crate::base::shown::{self, ShownTime};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// Maximum number of changed options named for each version; the others are counted.
 const MOST_NAMED: usize = 5;
@@ -69,7 +69,7 @@ pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Page {
+pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> RenderedPage {
     let (faults, more_faults) = index.faults.map(shown_faults).unwrap_or_default();
     let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
         number: *number,

@@ -9,7 +9,7 @@ use super::diff::DiffLine;
 use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
 use super::{SectionOption, short};
 use crate::base::shown;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// Maximum number of array elements shown, each with its button.
 const MOST_ELEMENTS: usize = 200;
@@ -178,7 +178,7 @@ struct OptionRuleView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> Page {
+pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> RenderedPage {
     let option = content.item.option;
     let control = OptionControl::of(option);
     let current = content.setting.value.as_deref();

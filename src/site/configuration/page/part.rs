@@ -6,7 +6,7 @@ use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::short;
 use crate::base::shown;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// Maximum number of rules shown.
 pub(super) const MOST_RULES: usize = 100;
@@ -99,7 +99,7 @@ pub(super) fn place(setting: &OptionSetting) -> Option<PlaceView> {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, part: &SectionPage<'_>) -> Page {
+pub fn page(shell: &Shell, part: &SectionPage<'_>) -> RenderedPage {
     let section = part.section;
     let none = OptionSetting::default();
     let settings = part.settings.iter().chain(std::iter::repeat(&none));

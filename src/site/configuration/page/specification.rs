@@ -6,7 +6,7 @@ use wwwoffle_url::CanonicalUrl;
 use super::control::LONGEST_VALUE;
 use crate::base::shown;
 use crate::base::text::{Text, tr};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// Maximum number of choices for one component.
 const MOST_CHOICES: usize = 12;
@@ -74,7 +74,7 @@ struct ComponentChoice {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, builder: &SpecificationForm<'_>) -> Page {
+pub fn page(shell: &Shell, builder: &SpecificationForm<'_>) -> RenderedPage {
     let refused = builder.refused.filter(|(spec, _)| spec.len() <= LONGEST_VALUE);
     let view = view! {
         parts: parts(builder.url),

@@ -13,7 +13,7 @@ use super::part::{OptionSetting, RuleSetting, SectionPage};
 use super::specification::SpecificationForm;
 use super::url::UrlPage;
 use super::*;
-use crate::page::Page;
+use crate::page::RenderedPage;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 
 fn item(section: &str, key: &str) -> SectionOption {
@@ -26,7 +26,7 @@ fn setting(value: &str) -> OptionSetting {
     OptionSetting { value: Some(value.to_owned()), place: Some((3, None)) }
 }
 
-fn render(page: &OptionPage<'_>) -> Page {
+fn render(page: &OptionPage<'_>) -> RenderedPage {
     item::page(&shell(), 200, page)
 }
 

@@ -7,7 +7,7 @@ use wwwoffle_config::schema::SECTIONS;
 
 use super::short;
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ struct UrlOptionRow {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, content: &UrlPage<'_>) -> Page {
+pub fn page(shell: &Shell, content: &UrlPage<'_>) -> RenderedPage {
     let mut set = Vec::new();
     let mut unset = Vec::new();
     let options = SECTIONS

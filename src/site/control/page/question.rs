@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, tr};
-use crate::page::{Page, Shell};
+use crate::page::{RenderedPage, Shell};
 use wwwoffle_api::QueueCounts;
 
 /// The items to be deleted.
@@ -56,7 +56,7 @@ struct QuestionView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, doomed: &DeletionTarget<'_>) -> Page {
+pub fn page(shell: &Shell, doomed: &DeletionTarget<'_>) -> RenderedPage {
     let view = view(*doomed);
     shell.page("question.html", 200, &view)
 }

@@ -1,7 +1,7 @@
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
 use crate::base::text::tr;
 use crate::fetch::LastFetch;
-use crate::page::Page;
+use crate::page::RenderedPage;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
@@ -46,7 +46,7 @@ fn home(mode: Mode) -> HomePage {
     }
 }
 
-fn page_of(home: &HomePage) -> Page {
+fn page_of(home: &HomePage) -> RenderedPage {
     let page = page(&shell(), home);
     assert_harmless(&page);
     page

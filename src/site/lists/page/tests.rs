@@ -37,7 +37,7 @@ fn stored_at(stored: Timestamp) -> ItemTimes {
     ItemTimes { answered: stored, stored, checked: stored, used: stored }
 }
 
-fn page_of(shown: &ListAddress, outcome: ListResult) -> Page {
+fn page_of(shown: &ListAddress, outcome: ListResult) -> RenderedPage {
     page(&shell(), shown, (outcome, None, Some(3)))
 }
 

@@ -9,7 +9,7 @@ use super::words::{heading, kinds};
 use super::{ListAddress, words};
 use crate::base::shown;
 use crate::base::text::Text;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::storage::lists::whole::{GatheredEntries, MOST};
 
 /// Path of the page and of its form.
@@ -64,7 +64,7 @@ struct DeletionContentsView {
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Page {
+pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> RenderedPage {
     let GatheredEntries { places, bytes, pinned, named, .. } = found.gathered;
     let filter = &list.filter;
     let text = (!filter.text.is_empty()).then(|| ("text", shown::text(&filter.text)));

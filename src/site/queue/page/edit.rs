@@ -7,7 +7,7 @@ use super::PATH;
 use crate::base::shown::ShownUrl;
 use crate::base::text::tr;
 use crate::page::form::SelectOption;
-use crate::page::{Page, Shell, view};
+use crate::page::{RenderedPage, Shell, view};
 use crate::site::fetches::page::{ClassCheckBox, LinksView};
 use wwwoffle_api::fetch_spec::{FetchSpec, PartClass};
 use wwwoffle_api::{Priority, QueueItem, RequestKind};
@@ -40,7 +40,11 @@ struct DepthChoice {
 /// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
 /// the page of the queue to return to.
 #[must_use]
-pub fn page(shell: &Shell, (item, aim): (&QueueItem, Option<&FetchSpec>), back: &str) -> Page {
+pub fn page(
+    shell: &Shell,
+    (item, aim): (&QueueItem, Option<&FetchSpec>),
+    back: &str,
+) -> RenderedPage {
     let why = match item.kind {
         _ if aim.is_some() => None,
         RequestKind::Post => Some(tr("A form is sent once, as you filled it in.")),

@@ -1,6 +1,6 @@
 use super::{QueuePage, QueueSelection, ROWS, page};
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
-use crate::page::{Page, Shell};
+use crate::page::{RenderedPage, Shell};
 use wwwoffle_api::{
     FetchAttempts, Hold, ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind,
 };
@@ -30,11 +30,11 @@ fn shown(items: &[QueueItem]) -> QueuePage {
     QueuePage { items: items.to_vec(), asked, total: items.len(), counts }
 }
 
-fn page_of(mode: Mode, shown: &QueuePage) -> Page {
+fn page_of(mode: Mode, shown: &QueuePage) -> RenderedPage {
     page(&Shell { mode, ..shell() }, shown)
 }
 
-fn body(page: &Page) -> String {
+fn body(page: &RenderedPage) -> String {
     page.body.clone()
 }
 

@@ -55,18 +55,18 @@ impl Keys {
 
 /// The cached results. Wrong passwords cannot evict correct ones.
 #[derive(Debug)]
-pub(super) struct Checked {
+pub(super) struct PasswordCache {
     right: LruCache<PasswordKey, ()>,
     wrong: LruCache<PasswordKey, ()>,
 }
 
-impl Default for Checked {
+impl Default for PasswordCache {
     fn default() -> Self {
         Self { right: LruCache::new(MAX_REMEMBERED), wrong: LruCache::new(MAX_REMEMBERED) }
     }
 }
 
-impl Checked {
+impl PasswordCache {
     /// Whether the password is correct. `None` if the result is not cached.
     pub(super) fn is_right(&self, key: PasswordKey) -> Option<bool> {
         if self.right.contains(&key) {
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn wrong_passwords_do_not_displace_valid_ones() {
-        let mut checked = Checked::default();
+        let mut checked = PasswordCache::default();
         let key = |number: u32| {
             let mut bytes = [0; 32];
             bytes[..4].copy_from_slice(&number.to_le_bytes());

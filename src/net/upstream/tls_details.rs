@@ -11,7 +11,7 @@ use crate::net::certificates;
 /// The TLS details of a connection to an origin. Each response over the connection has this value
 /// in its extensions, as an `Arc`.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Secured {
+pub struct TlsDetails {
     /// The version of TLS.
     pub version: ProtocolVersion,
     /// The negotiated cipher suite.
@@ -23,7 +23,7 @@ pub struct Secured {
     pub by_exception: bool,
 }
 
-impl Secured {
+impl TlsDetails {
     /// The details of `connection`; `None` before the end of its handshake. `by_exception` is
     /// false.
     #[must_use]

@@ -62,7 +62,7 @@ pub(super) enum FileRole {
 
 /// The context in which files are judged.
 #[derive(Debug)]
-pub(super) struct FileJudge<'a> {
+pub(super) struct FileCheck<'a> {
     pub(super) disk: &'a dyn Disk,
     pub(super) root: &'a Path,
     /// Whether every body is read.
@@ -75,7 +75,7 @@ pub(super) struct FileJudge<'a> {
     pub(super) began: Option<Timestamp>,
 }
 
-impl FileJudge<'_> {
+impl FileCheck<'_> {
     /// Returns the fault of a file. `None` if it has none, or if the file is gone.
     pub(super) fn fault(&self, role: FileRole, path: &Path) -> Option<FileFault> {
         let judged = match role {

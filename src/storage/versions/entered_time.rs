@@ -8,7 +8,7 @@ use jiff::{Timestamp, ToSpan};
 
 /// A point in time that a person has entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At(pub Timestamp);
+pub struct EnteredTime(pub Timestamp);
 
 /// The error for a text that is not a valid time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,7 +17,7 @@ pub struct NoTime;
 
 /// Parses an instant (RFC 3339 or an HTTP date), or a local date with or without a time. A date
 /// alone means the end of that day, so it includes the versions of the day.
-impl FromStr for At {
+impl FromStr for EnteredTime {
     type Err = NoTime;
 
     fn from_str(text: &str) -> Result<Self, NoTime> {
@@ -86,10 +86,10 @@ mod tests {
             ("2026-11-20 14:25", zoned("2026-11-20T14:25:00")),
             ("2026-11-20T14:25:01", zoned("2026-11-20T14:25:01")),
         ] {
-            assert_eq!(text.parse(), Ok(At(want)), "{text}");
+            assert_eq!(text.parse(), Ok(EnteredTime(want)), "{text}");
         }
         for text in ["", "yesterday", "2026-13-01", "2026-11-20 25:00", "9999-12-31", "20"] {
-            assert_eq!(text.parse::<At>(), Err(NoTime), "{text}");
+            assert_eq!(text.parse::<EnteredTime>(), Err(NoTime), "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use crate::base::owner::Owner;
 
 /// The verbs that change or check the stored entries.
 #[derive(Debug, Subcommand)]
-pub(crate) enum KeptVerb {
+pub(crate) enum SpoolVerb {
     /// Check the spool: names, lengths, records, which files belong together, and permissions.
     ///
     /// It reports the faults of each file and changes nothing; a daemon may be running. The status

@@ -11,12 +11,12 @@ use crate::base::statistics::{Account, Outcome};
 
 /// A connection to an origin that counts the bytes which go to a client unchanged.
 #[derive(Debug)]
-pub(super) struct Metered<T> {
+pub(super) struct CountedStream<T> {
     origin: T,
     account: Arc<Account>,
 }
 
-impl<T> Metered<T> {
+impl<T> CountedStream<T> {
     /// Counts one more tunnel, and counts its bytes as they arrive.
     pub(super) fn new(origin: T, account: Arc<Account>) -> Self {
         account.count(Outcome::Tunnelled);
@@ -24,7 +24,7 @@ impl<T> Metered<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for CountedStream<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -39,7 +39,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for CountedStream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

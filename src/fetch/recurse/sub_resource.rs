@@ -21,7 +21,7 @@ use crate::proxy::target::{Resource, of_url};
 use wwwoffle_html::references::Class;
 
 /// A resource referred to by a document, before a request for it is made.
-pub(super) struct Sub {
+pub(super) struct SubResource {
     resource: Resource,
     /// The secret fields of the document's request that the origin of this resource may also see.
     secrets: HeaderMap,
@@ -29,7 +29,7 @@ pub(super) struct Sub {
     pub(super) places: Places,
 }
 
-impl Sub {
+impl SubResource {
     /// The resource at `chosen` of `document`; `None` if it cannot be fetched.
     pub(super) fn of(document: &Document<'_>, chosen: &ChosenLink<'_>) -> Option<Self> {
         let resource = of_url(&chosen.link.url, &document.context.base.local).ok()?;

@@ -15,12 +15,12 @@ use super::tls_error::find_alert;
 
 /// The recorded events of a connection.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct ConnectionRecord {
     alert: OnceLock<AlertDescription>,
     reads: AtomicUsize,
 }
 
-impl Heard {
+impl ConnectionRecord {
     /// The TLS alert that ended the connection, if any.
     pub(super) fn alert(&self) -> Option<AlertDescription> {
         self.alert.get().copied()
@@ -34,13 +34,13 @@ impl Heard {
 
 /// A byte stream and the record of its events.
 #[derive(Debug)]
-pub(super) struct Overheard<S> {
+pub(super) struct RecordedStream<S> {
     stream: S,
-    heard: Arc<Heard>,
+    heard: Arc<ConnectionRecord>,
 }
 
-impl<S> Overheard<S> {
-    pub(super) fn new(stream: S, heard: Arc<Heard>) -> Self {
+impl<S> RecordedStream<S> {
+    pub(super) fn new(stream: S, heard: Arc<ConnectionRecord>) -> Self {
         Self { stream, heard }
     }
 
@@ -55,7 +55,7 @@ impl<S> Overheard<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Overheard<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for RecordedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -70,7 +70,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Overheard<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Overheard<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for RecordedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -59,7 +59,7 @@ pub(super) enum TagChange {
 /// The state for the decisions about the tags of one document. The tags must be passed in document
 /// order.
 #[derive(Clone)]
-pub(super) struct Judge {
+pub(super) struct TagPolicy {
     changes: Arc<Changes>,
     known: Arc<dyn PageKnowledge>,
     document: BrowserUrl,
@@ -74,7 +74,7 @@ pub(super) struct Judge {
     pub(super) onward: Option<String>,
 }
 
-impl Judge {
+impl TagPolicy {
     pub(super) fn new(
         changes: Arc<Changes>,
         known: Arc<dyn PageKnowledge>,
