@@ -129,7 +129,7 @@ pub struct RecursiveRequest {
     /// The first page.
     pub url: String,
     /// The extent.
-    pub aim: FetchSpec,
+    pub spec: FetchSpec,
 }
 
 /// The error in a form or in the arguments of a command URL.
@@ -169,52 +169,52 @@ impl RecursiveRequest {
     ///
     /// [`BadSpec`] names the invalid value.
     pub fn read<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, BadSpec> {
-        let mut aim = FetchSpec { scope: Scope::Any, ..FetchSpec::default() };
+        let mut spec = FetchSpec { scope: Scope::Any, ..FetchSpec::default() };
         let (mut url, mut method, mut as_configured) = (None, None, false);
         for (name, value) in pairs {
             match name {
                 "url" if !value.trim().is_empty() => url = Some(value.trim().to_owned()),
                 "url" => {}
-                "depth" => aim.depth = depth(value)?,
+                "depth" => spec.depth = depth(value)?,
                 // A form of 2.9 has the scope as a word in `method`. The address
                 // `/refresh-recurse/` has it as a prefix in `limit`.
-                "method" if value == "none" => aim.depth = 0,
+                "method" if value == "none" => spec.depth = 0,
                 "method" | "scope" => method = Some(Scope::parse(value)?),
                 "limit" if value.is_empty() => {}
-                "limit" => aim.scope = Scope::Prefix(value.to_owned()),
-                "force" => aim.force = is_yes(value),
-                "robots" => aim.robots = Some(is_yes(value)),
+                "limit" => spec.scope = Scope::Prefix(value.to_owned()),
+                "force" => spec.force = is_yes(value),
+                "robots" => spec.robots = Some(is_yes(value)),
                 "parts" if value == AS_CONFIGURED => as_configured = true,
-                "pages" => aim.limits.pages = number(name, value)?,
-                "bytes" => aim.limits.bytes = Some(number(name, value)?),
-                "minutes" => aim.limits.minutes = Some(number(name, value)?),
+                "pages" => spec.limits.pages = number(name, value)?,
+                "bytes" => spec.limits.bytes = Some(number(name, value)?),
+                "minutes" => spec.limits.minutes = Some(number(name, value)?),
                 _ => match PartClass::named(name) {
                     Some(class) => {
-                        aim.parts.insert(class, is_yes(value));
+                        spec.parts.insert(class, is_yes(value));
                     }
                     None => return Err(BadSpec::Unknown(name.to_owned())),
                 },
             }
         }
         for (class, with) in WITH {
-            let is_wanted = aim.parts.get(&with).copied().unwrap_or_default();
-            aim.parts.entry(class).or_insert(is_wanted);
+            let is_wanted = spec.parts.get(&with).copied().unwrap_or_default();
+            spec.parts.entry(class).or_insert(is_wanted);
         }
         for class in PartClass::ALL {
-            aim.parts.entry(class).or_default();
+            spec.parts.entry(class).or_default();
         }
         if as_configured {
-            aim.parts.clear();
+            spec.parts.clear();
         }
-        aim.scope = method.unwrap_or(aim.scope);
-        Ok(Self { url: url.ok_or(BadSpec::NoUrl)?, aim })
+        spec.scope = method.unwrap_or(spec.scope);
+        Ok(Self { url: url.ok_or(BadSpec::NoUrl)?, spec })
     }
 
     /// The equivalent arguments of `/refresh-recurse/?`.
     #[must_use]
     pub fn arguments(&self) -> String {
         let mut text =
-            format!("url={};depth={}", url_encode_form_args(self.url.as_bytes()), self.aim.depth);
+            format!("url={};depth={}", url_encode_form_args(self.url.as_bytes()), self.spec.depth);
         let mut add = |name: &str, value: &str| {
             let value = url_encode_form_args(value.as_bytes());
             text.push(';');
@@ -222,35 +222,35 @@ impl RecursiveRequest {
             text.push('=');
             text.push_str(&value);
         };
-        match &self.aim.scope {
+        match &self.spec.scope {
             Scope::Any => {}
             Scope::Prefix(prefix) => add("limit", prefix),
             scope => add("scope", &scope.to_string()),
         }
-        if self.aim.force {
+        if self.spec.force {
             add("force", "Y");
         }
-        if let Some(robots) = self.aim.robots {
+        if let Some(robots) = self.spec.robots {
             add("robots", if robots { "Y" } else { "N" });
         }
         let default = Limits::default();
-        if self.aim.limits.pages != default.pages {
-            add("pages", &self.aim.limits.pages.to_string());
+        if self.spec.limits.pages != default.pages {
+            add("pages", &self.spec.limits.pages.to_string());
         }
-        if let Some(bytes) = self.aim.limits.bytes {
+        if let Some(bytes) = self.spec.limits.bytes {
             add("bytes", &bytes.to_string());
         }
-        if let Some(minutes) = self.aim.limits.minutes {
+        if let Some(minutes) = self.spec.limits.minutes {
             add("minutes", &minutes.to_string());
         }
-        if self.aim.parts.is_empty() {
+        if self.spec.parts.is_empty() {
             add("parts", AS_CONFIGURED);
         }
-        for class in self.aim.parts.iter().filter(|(_, wanted)| **wanted).map(|(class, _)| class) {
+        for class in self.spec.parts.iter().filter(|(_, wanted)| **wanted).map(|(class, _)| class) {
             add(class.as_str(), "Y");
         }
         for (class, with) in WITH {
-            let is_wanted = |class| self.aim.parts.get(&class).copied();
+            let is_wanted = |class| self.spec.parts.get(&class).copied();
             if (is_wanted(class), is_wanted(with)) == (Some(false), Some(true)) {
                 add(class.as_str(), "N");
             }
@@ -292,9 +292,9 @@ mod tests {
             ("force", "Y"),
         ])
         .unwrap();
-        assert_eq!((asked.aim.depth, &asked.aim.scope), (2, &Scope::Directory));
-        assert!(asked.aim.force);
-        let wanted = asked.aim.parts.iter().filter(|(_, wanted)| **wanted);
+        assert_eq!((asked.spec.depth, &asked.spec.scope), (2, &Scope::Directory));
+        assert!(asked.spec.force);
+        let wanted = asked.spec.parts.iter().filter(|(_, wanted)| **wanted);
         let wanted: Vec<_> = wanted.map(|(class, _)| class.as_str()).collect();
         assert_eq!(wanted, ["stylesheets", "images", "icons", "fonts"]);
         let asked = read(&[
@@ -306,10 +306,10 @@ mod tests {
             ("fonts", "Y"),
         ]);
         // Our form also sends a value for unticked boxes of these classes.
-        let parts = asked.unwrap().aim.parts;
+        let parts = asked.unwrap().spec.parts;
         assert_eq!((parts[&PartClass::Icons], parts[&PartClass::Fonts]), (false, true));
         let none = read(&[("url", "http://h.example/"), ("depth", "3"), ("method", "none")]);
-        assert_eq!(none.unwrap().aim.depth, 0);
+        assert_eq!(none.unwrap().spec.depth, 0);
     }
 
     #[test]

@@ -99,8 +99,8 @@ pub struct RunPlanRequest {
     /// The start pages.
     pub urls: Vec<String>,
     /// The extent of each fetch.
-    #[serde(default)]
-    pub aim: FetchSpec,
+    #[serde(default, rename = "aim")]
+    pub spec: FetchSpec,
 }
 
 /// The response to `POST /api/runs/plan`.

@@ -24,7 +24,8 @@ pub struct RunItem {
     /// The start page.
     pub start: String,
     /// The extent of the fetch.
-    pub aim: FetchSpec,
+    #[serde(rename = "aim")]
+    pub spec: FetchSpec,
     /// When the fetch began.
     pub begun: Timestamp,
     /// When the fetch ended; absent while it is in progress.
@@ -43,8 +44,8 @@ pub struct RunRequest {
     /// The start pages.
     pub urls: Vec<String>,
     /// The extent of each fetch.
-    #[serde(default)]
-    pub aim: FetchSpec,
+    #[serde(default, rename = "aim")]
+    pub spec: FetchSpec,
     /// Whether the response consists of events until all fetches have ended. Otherwise it is a
     /// [`RunList`], sent at once.
     #[serde(default)]

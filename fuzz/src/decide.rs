@@ -41,13 +41,13 @@ pub fn run(data: &[u8]) {
         only_if_cached: control.only_if_cached,
         ..asked(&mut input)
     };
-    let kept =
+    let copy =
         input.pick(&[CopyState::Whole, CopyState::Whole, CopyState::Uncoded, CopyState::Nothing]);
     for mode in [Mode::Online, Mode::Autodial, Mode::Offline] {
-        let decision = decide(mode, kept, verdict.reuse.into(), asked);
-        is_sound(mode, kept, verdict.reuse.into(), asked, decision);
+        let decision = decide(mode, copy, verdict.reuse.into(), asked);
+        is_sound(mode, copy, verdict.reuse.into(), asked, decision);
         if mode == Mode::Online && asked.standing == StoragePolicy::Usual && !asked.form_answer {
-            case.is_used_only_if_it_may(&verdict, kept, asked, decision);
+            case.is_used_only_if_it_may(&verdict, copy, asked, decision);
         }
     }
 }
@@ -269,7 +269,7 @@ impl Case {
     fn is_used_only_if_it_may(
         &self,
         verdict: &Verdict,
-        kept: CopyState,
+        copy: CopyState,
         asked: DecisionInput,
         decision: Decision,
     ) {
@@ -279,10 +279,10 @@ impl Case {
         }
         if is_used {
             assert!(matches!(verdict.reuse, Reuse::Fresh | Reuse::StaleTaken | Reuse::Refreshing));
-            assert!(kept != CopyState::Nothing && !asked.reload, "{decision:?}");
+            assert!(copy != CopyState::Nothing && !asked.reload, "{decision:?}");
         }
         let is_get = asked.method == MethodKind::Get && !asked.upgrade && !asked.dated;
-        let is_plain = is_get && kept == CopyState::Whole;
+        let is_plain = is_get && copy == CopyState::Whole;
         if is_plain && verdict.reuse == Reuse::Fresh {
             assert_eq!(decision, Decision::Serve);
         }
@@ -401,23 +401,23 @@ fn asked(input: &mut Input<'_>) -> DecisionInput {
 /// Checks the invariants of the decision table.
 fn is_sound(
     mode: Mode,
-    kept: CopyState,
+    copy: CopyState,
     online: OnlineUse,
     asked: DecisionInput,
     decision: Decision,
 ) {
     use Decision as D;
-    let told = || format!("{mode} {kept:?} {online:?} {asked:?} {decision:?}");
+    let told = || format!("{mode} {copy:?} {online:?} {asked:?} {decision:?}");
     let dials = matches!(decision, D::Fetch | D::Pass | D::Revalidate | D::ServeAndRevalidate);
     let serves =
         matches!(decision, D::Serve | D::ServeVersion | D::ServeAndRefresh | D::ServeAndRevalidate);
     let queues = matches!(decision, D::QueuePage | D::QueuePart | D::ServeAndRefresh);
     if asked.form_answer {
         let is_refused = decision == D::Refuse(DecisionRefusal::FormAnswer);
-        let asks = decision == D::Confirm && kept != CopyState::Nothing && asked.reload;
+        let asks = decision == D::Confirm && copy != CopyState::Nothing && asked.reload;
         let is_served = matches!(decision, D::Serve | D::ServeVersion);
         assert!(is_refused || asks || is_served, "{}", told());
-        assert!(!(serves && kept == CopyState::Nothing), "{}", told());
+        assert!(!(serves && copy == CopyState::Nothing), "{}", told());
         return;
     }
     assert!(
@@ -427,12 +427,12 @@ fn is_sound(
     );
     assert!(!(mode != Mode::Offline && queues), "{}", told());
     assert!(!(asked.only_if_cached && dials), "{}", told());
-    assert!(!(serves && kept == CopyState::Nothing), "{}", told());
-    assert!(!(decision == D::Revalidate && kept == CopyState::Nothing), "{}", told());
+    assert!(!(serves && copy == CopyState::Nothing), "{}", told());
+    assert!(!(decision == D::Revalidate && copy == CopyState::Nothing), "{}", told());
     assert!(!(asked.standing != StoragePolicy::Usual && (serves || queues)), "{}", told());
-    assert!(!(asked.noise && queues && kept == CopyState::Nothing), "{}", told());
+    assert!(!(asked.noise && queues && copy == CopyState::Nothing), "{}", told());
     assert!(
-        !(asked.queueing == Queueing::Never && queues && kept == CopyState::Nothing),
+        !(asked.queueing == Queueing::Never && queues && copy == CopyState::Nothing),
         "{}",
         told()
     );
@@ -455,15 +455,15 @@ fn is_sound(
         }
     }
     let reads = matches!(asked.method, MethodKind::Get | MethodKind::Head);
-    let is_of_then = asked.dated && reads && !asked.upgrade && kept != CopyState::Nothing;
+    let is_of_then = asked.dated && reads && !asked.upgrade && copy != CopyState::Nothing;
     let may_be = is_of_then && asked.standing == StoragePolicy::Usual;
     assert_eq!(decision == D::ServeVersion, may_be, "{}", told());
     if mode == Mode::Offline
         && reads
-        && kept != CopyState::Nothing
+        && copy != CopyState::Nothing
         && asked.standing == StoragePolicy::Usual
     {
         assert!(serves || decision == D::Confirm, "what is kept can be read: {}", told());
     }
-    assert_eq!(decide(mode, kept, online, asked), decision, "the same, asked again");
+    assert_eq!(decide(mode, copy, online, asked), decision, "the same, asked again");
 }

@@ -166,9 +166,9 @@ pub(super) fn reader(settings: &Settings<'_>) -> VerbResult<Reader> {
 /// spelling of the URL, then one for the canonical spelling, then the newest one.
 pub(super) fn find(reader: &Reader, places: &Places) -> VerbResult<Option<Entry>> {
     for place in [&places.own, &places.public] {
-        let kept = reader.entries(place)?;
+        let entries = reader.entries(place)?;
         let preference = |entry: &Entry| places.spelling.preference(entry.place().variant_text());
-        match (kept.found.into_iter().min_by_key(preference), kept.set_aside.first()) {
+        match (entries.found.into_iter().min_by_key(preference), entries.set_aside.first()) {
             (Some(found), _) => return Ok(Some(found)),
             (None, Some(damage)) => {
                 return Err(VerbFailure::plain(format_args!(

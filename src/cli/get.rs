@@ -29,7 +29,7 @@ const NOWHERE: &str = "http://nowhere.invalid/";
 /// Gets the URLs, and shows the progress.
 pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let (aim, telling) = (fetch_spec(&typed), EventFormat::of(typed.json));
+    let (spec, telling) = (fetch_spec(&typed), EventFormat::of(typed.json));
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
         let text = read(file, terminal)?;
@@ -43,27 +43,27 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     if typed.plan {
         // If no option selects depth or sub-resources, a page is fetched with the sub-resources
         // that the configuration selects.
-        let mut aim = aim.unwrap_or_default();
-        aim.force |= typed.refresh;
-        let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, aim })?;
+        let mut spec = spec.unwrap_or_default();
+        spec.force |= typed.refresh;
+        let planned = control.post("/api/runs/plan", &RunPlanRequest { urls, spec })?;
         return plan::runs(&planned, typed.json, terminal);
     }
-    if let Some(aim) = aim {
-        let wanted = RunRequest { urls, aim, wait: true };
+    if let Some(spec) = spec {
+        let wanted = RunRequest { urls, spec, wait: true };
         return follow(&control, "/api/runs", &wanted, telling, terminal);
     }
     let wanted = GetRequest { urls, refresh: typed.refresh };
     follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
-/// Returns the aim of a recursive fetch. `None` if neither a depth nor a class of sub-resources was
-/// typed.
+/// Returns the fetch specification of a recursive fetch. `None` if neither a depth nor a class of
+/// sub-resources was typed.
 fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
     if typed.depth.is_none() && parts.is_empty() {
         return None;
     }
-    let mut aim = FetchSpec {
+    let mut spec = FetchSpec {
         depth: typed.depth.unwrap_or_default(),
         scope: typed.reach.within.clone(),
         parts,
@@ -72,11 +72,11 @@ fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
         ..FetchSpec::default()
     };
     if let Some(pages) = typed.reach.pages {
-        aim.limits.pages = pages;
+        spec.limits.pages = pages;
     }
-    aim.limits.bytes = typed.reach.budget.map(wwwoffle_config::Size::bytes);
-    aim.limits.minutes = typed.reach.minutes;
-    Some(aim)
+    spec.limits.bytes = typed.reach.budget.map(wwwoffle_config::Size::bytes);
+    spec.limits.minutes = typed.reach.minutes;
+    Some(spec)
 }
 
 fn read(file: &Path, terminal: &mut Terminal<'_>) -> VerbResult<String> {

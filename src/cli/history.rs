@@ -103,8 +103,8 @@ pub(super) fn find_at(
 ) -> VerbResult<Option<Entry>> {
     let mut states: Vec<(Timestamp, VersionState)> = Vec::new();
     for place in [&places.own, &places.public] {
-        let kept = reader.entries(place)?;
-        let current = kept.found.into_iter().next();
+        let entries = reader.entries(place)?;
+        let current = entries.found.into_iter().next();
         let older = match &current {
             Some(entry) => older(reader, entry)?,
             None => reader.versions(place)?,

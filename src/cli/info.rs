@@ -54,29 +54,29 @@ fn print_info(info: &Info<Text>, out: &mut dyn Write) -> VerbResult<()> {
     writeln!(out, "url         {}", shown::line(&info.url))?;
     writeln!(out, "key         {}", info.key)?;
     match &info.kept {
-        Some(kept) => print_kept(info, kept, out),
+        Some(copy) => print_kept(info, copy, out),
         None => Ok(writeln!(out, "it is not stored: `wwwoffle get URL` fetches it")?),
     }
 }
 
-fn print_kept(info: &Info<Text>, kept: &StoredInfo, out: &mut dyn Write) -> VerbResult<()> {
-    let owner = kept.owner.as_deref().unwrap_or("everyone");
+fn print_kept(info: &Info<Text>, copy: &StoredInfo, out: &mut dyn Write) -> VerbResult<()> {
+    let owner = copy.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
-    writeln!(out, "status      {}", kept.status)?;
-    writeln!(out, "received    {}", kept.received)?;
-    writeln!(out, "stored      {}", kept.stored)?;
-    writeln!(out, "type        {}", shown::line(kept.content_type.as_deref().unwrap_or("-")))?;
+    writeln!(out, "status      {}", copy.status)?;
+    writeln!(out, "received    {}", copy.received)?;
+    writeln!(out, "stored      {}", copy.stored)?;
+    writeln!(out, "type        {}", shown::line(copy.content_type.as_deref().unwrap_or("-")))?;
     let shared =
-        if kept.storage.shared { ", stored once for all entries with the same body" } else { "" };
-    writeln!(out, "bytes       {}{shared}", kept.bytes)?;
-    if let Some(CompressedFile { bytes, plain }) = kept.storage.compressed {
+        if copy.storage.shared { ", stored once for all entries with the same body" } else { "" };
+    writeln!(out, "bytes       {}{shared}", copy.bytes)?;
+    if let Some(CompressedFile { bytes, plain }) = copy.storage.compressed {
         writeln!(out, "compressed  {bytes} bytes in the file instead of {plain}")?;
     }
-    writeln!(out, "sha256      {}", kept.sha256)?;
+    writeln!(out, "sha256      {}", copy.sha256)?;
     if info.pinned {
         writeln!(out, "pinned      protected from purging")?;
     }
-    match &kept.connection {
+    match &copy.connection {
         Some(connection) => print_connection(connection, out)?,
         None if info.url.starts_with("https:") => writeln!(out, "connection  unknown")?,
         None => writeln!(out, "connection  not encrypted")?,
@@ -84,8 +84,8 @@ fn print_kept(info: &Info<Text>, kept: &StoredInfo, out: &mut dyn Write) -> Verb
     if let Some(parts) = &info.parts {
         print_parts(parts, out)?;
     }
-    print_fields("response", &kept.response, out)?;
-    print_fields("request", &kept.request, out)
+    print_fields("response", &copy.response, out)?;
+    print_fields("request", &copy.request, out)
 }
 
 fn print_connection(connection: &Connection, out: &mut dyn Write) -> VerbResult<()> {

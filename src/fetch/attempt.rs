@@ -42,14 +42,14 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
-    let AttemptFacts { request, job, kept, how } = match gather_facts(context, outgoing).await {
+    let AttemptFacts { request, job, copy, how } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
     };
     let places = Arc::clone(&job.places);
-    if let Some((kept, how)) = kept.zip(how) {
-        let bytes = kept.entry.body_len();
-        return finish_stored(context, outgoing, &known(&request, &places, &kept), bytes, how)
+    if let Some((copy, how)) = copy.zip(how) {
+        let bytes = copy.entry.body_len();
+        return finish_stored(context, outgoing, &known(&request, &places, &copy), bytes, how)
             .await;
     }
     if is_refused(context, outgoing).await {
@@ -66,9 +66,9 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await
             }
             HeadOutcome::Unchanged(confirmed) => {
-                let mut answered = known(&request, &places, &confirmed.kept);
+                let mut answered = known(&request, &places, &confirmed.copy);
                 answered.fields = &confirmed.fields;
-                let bytes = confirmed.kept.entry.body_len();
+                let bytes = confirmed.copy.entry.body_len();
                 finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
             }
             HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
@@ -102,7 +102,7 @@ pub(super) struct AttemptFacts {
     /// The download that runs if the stored copy does not answer the request.
     pub(super) job: DownloadJob,
     /// The stored copy, if any.
-    pub(super) kept: Option<Arc<StoredCopy>>,
+    pub(super) copy: Option<Arc<StoredCopy>>,
     /// How the stored copy arrived. `None` if it does not answer the request.
     pub(super) how: Option<UrlOutcome>,
 }
@@ -120,19 +120,19 @@ pub(super) async fn gather_facts(
         return Err(verdict);
     }
     let prepared = prepare(context, outgoing).await;
-    let (request, job, kept) =
+    let (request, job, copy) =
         prepared.map_err(|error| FetchVerdict::Failed { error, status: None })?;
-    let how = kept.as_ref().and_then(|kept| is_answered(context, outgoing, kept));
-    Ok(AttemptFacts { request, job, kept, how })
+    let how = copy.as_ref().and_then(|copy| is_answered(context, outgoing, copy));
+    Ok(AttemptFacts { request, job, copy, how })
 }
 
-/// Describes the response in `kept`, which is stored already.
+/// Describes the response in `copy`, which is stored already.
 pub(super) fn known<'a>(
     request: &'a Parts,
     places: &'a Places,
-    kept: &'a Arc<StoredCopy>,
+    copy: &'a Arc<StoredCopy>,
 ) -> StoredAnswer<'a> {
-    let (status, fields, known) = (kept.status, &kept.fields, Some(Arc::clone(kept)));
+    let (status, fields, known) = (copy.status, &copy.fields, Some(Arc::clone(copy)));
     StoredAnswer { request, places, status, fields, known }
 }
 
@@ -170,7 +170,7 @@ async fn finish_stored(
 fn is_answered(
     context: &FetchContext,
     outgoing: &Outgoing,
-    kept: &StoredCopy,
+    copy: &StoredCopy,
 ) -> Option<UrlOutcome> {
     if outgoing.summary.kind == RequestKind::Post {
         return None;
@@ -182,31 +182,31 @@ fn is_answered(
             .summary
             .runs
             .iter()
-            .any(|member| begun(member).is_some_and(|begun| kept.entry.checked() >= begun))
+            .any(|member| begun(member).is_some_and(|begun| copy.entry.checked() >= begun))
         {
             return Some(UrlOutcome::Fetched);
         }
     }
     let is_newer = matches!(outgoing.secrets, Secrets::None)
-        && kept.entry.place().owner().is_none()
-        && kept.status.is_success()
-        && kept.entry.checked() > outgoing.summary.queued
-        && !kept.fields.contains_key(VARY);
+        && copy.entry.place().owner().is_none()
+        && copy.status.is_success()
+        && copy.entry.checked() > outgoing.summary.queued
+        && !copy.fields.contains_key(VARY);
     if is_newer {
         return Some(UrlOutcome::Fetched);
     }
     let may_be_old = !outgoing.summary.renew
         && (outgoing.summary.class.is_some() || !outgoing.summary.runs.is_empty());
-    (may_be_old && is_fresh(context, outgoing, kept)).then_some(UrlOutcome::Kept)
+    (may_be_old && is_fresh(context, outgoing, copy)).then_some(UrlOutcome::Kept)
 }
 
-/// Whether `kept` may be reused without revalidation (RFC 9111 §4.2).
-fn is_fresh(context: &FetchContext, outgoing: &Outgoing, kept: &StoredCopy) -> bool {
+/// Whether `copy` may be reused without revalidation (RFC 9111 §4.2).
+fn is_fresh(context: &FetchContext, outgoing: &Outgoing, copy: &StoredCopy) -> bool {
     let Ok(url) = CanonicalUrl::parse(request_url(outgoing), &context.base.local) else {
         return false;
     };
     let credentials = url.user().is_some() || !matches!(outgoing.secrets, Secrets::None);
-    verdict::is_fresh(&context.proxy, &url.without_credentials(), kept, credentials)
+    verdict::is_fresh(&context.proxy, &url.without_credentials(), copy, credentials)
 }
 
 /// Requests the origin, or joins a running download of the same URL, and waits for its end. Also
@@ -344,7 +344,7 @@ async fn prepare(
         origin: resource.origin,
         head: sent,
         body: (!outgoing.body.is_empty() || is_form).then(|| Bytes::from(outgoing.body.clone())),
-        stored_status: found.spelled_alike().map(|kept| kept.status),
+        stored_status: found.spelled_alike().map(|copy| copy.status),
         // Errors of the origin are not stored, because a queued request is tried again later.
         storage_rules: StorageRules {
             errors: false,

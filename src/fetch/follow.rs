@@ -51,8 +51,8 @@ impl StoredAnswer<'_> {
         &self,
         context: &FetchContext,
     ) -> Result<Option<Arc<StoredCopy>>, Error> {
-        if let Some(kept) = &self.known {
-            return Ok(Some(Arc::clone(kept)));
+        if let Some(copy) = &self.known {
+            return Ok(Some(Arc::clone(copy)));
         }
         let shared = context.base.config().caching.shared;
         let request = || self.request.headers.clone();
@@ -75,10 +75,10 @@ pub(super) async fn follow(
     answered: &StoredAnswer<'_>,
 ) -> Result<FollowUps, String> {
     let Some(target) = location(request_url(outgoing), answered.status, answered.fields) else {
-        let kept = answered.stored_copy(context).await.map_err(|error| error_chain(&error))?;
-        let Some(kept) = kept else { return Ok(FollowUps::default()) };
+        let copy = answered.stored_copy(context).await.map_err(|error| error_chain(&error))?;
+        let Some(copy) = copy else { return Ok(FollowUps::default()) };
         let request = answered.request;
-        let mut next = recurse::follow::follow(context, runs, outgoing, request, &kept).await?;
+        let mut next = recurse::follow::follow(context, runs, outgoing, request, &copy).await?;
         for next in &mut next {
             next.summary.asked_from = outgoing.summary.asked_from;
             // The priority of a page covers its sub-resources, but not the pages it links to.

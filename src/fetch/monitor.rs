@@ -61,21 +61,21 @@ pub struct MonitorSettings {
     pub versions: u16,
     /// The sub-resources and links to fetch with the page. `None` means the configured
     /// sub-resources and no links.
-    pub aim: Option<FetchSpec>,
+    pub spec: Option<FetchSpec>,
 }
 
 impl MonitorSettings {
     /// Settings without links.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
-        Self { url, schedule, versions, aim: None }
+        Self { url, schedule, versions, spec: None }
     }
 
     /// Also fetches the pages that the page links to, up to `depth` links and within `scope`.
     #[must_use]
     pub fn following(self, depth: u16, scope: Scope) -> Self {
-        let aim = FetchSpec { depth: depth.min(MAX_DEPTH), scope, ..FetchSpec::default() };
-        Self { aim: (depth > 0).then_some(aim), ..self }
+        let spec = FetchSpec { depth: depth.min(MAX_DEPTH), scope, ..FetchSpec::default() };
+        Self { spec: (depth > 0).then_some(spec), ..self }
     }
 
     /// Sets for each class in `parts` whether its sub-resources are fetched. The configuration
@@ -83,7 +83,7 @@ impl MonitorSettings {
     #[must_use]
     pub fn with_parts(mut self, parts: BTreeMap<PartClass, bool>) -> Self {
         if !parts.is_empty() {
-            self.aim.get_or_insert_default().parts = parts;
+            self.spec.get_or_insert_default().parts = parts;
         }
         self
     }
@@ -141,9 +141,9 @@ async fn start(context: &Arc<FetchContext>, key: Key, now: Timestamp) -> Result<
     debug!(url = monitor.request.summary.place.url(), schedule = %monitor.schedule, "a page is due");
     let mut request = monitor.request;
     request.summary.queued = now;
-    if let Some(aim) = fetch_spec(&request) {
+    if let Some(spec) = fetch_spec(&request) {
         request.options = None;
-        match recurse::begin_at(context, request.clone(), &aim).await {
+        match recurse::begin_at(context, request.clone(), &spec).await {
             Ok(_) => return record_fetch_time(context, key, now).await,
             Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
             // The page itself is fetched anyway.
@@ -177,7 +177,7 @@ pub async fn set(
     wanted: MonitorSettings,
 ) -> Result<(MonitorSummary, SetOutcome), WantError> {
     let mut request = fetch::request(context, requester, &wanted.url, RequestKind::Monitored)?;
-    request.options = wanted.aim.and_then(|aim| serde_json::to_string(&aim).ok());
+    request.options = wanted.spec.and_then(|spec| serde_json::to_string(&spec).ok());
     let versions = wanted.versions.min(MAX_VERSIONS);
     let schedule = wanted.schedule;
     let done = context.storage.store.run(move |spool| {

@@ -123,9 +123,9 @@ fn take_respelled(verdict: &mut FetchVerdict, outgoing: &Outgoing) -> Option<Out
 /// request as the start of a recursive fetch, starts the recursive fetch first.
 async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing>, Error> {
     let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
-    let Some(aim) = monitor::fetch_spec(&outgoing) else { return Ok(Some(outgoing)) };
+    let Some(spec) = monitor::fetch_spec(&outgoing) else { return Ok(Some(outgoing)) };
     outgoing.options = None;
-    match recurse::begin_at(context, outgoing.clone(), &aim).await {
+    match recurse::begin_at(context, outgoing.clone(), &spec).await {
         Ok(_) => {}
         Err(NotBegun::Page(WantError::Spool(error))) => return Err(error),
         // The page itself is fetched anyway.

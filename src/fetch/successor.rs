@@ -76,8 +76,8 @@ pub(super) async fn of(
     }
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
-    let kept = found.spelled(&places.spelling).choose(Mode::Offline);
-    if kept.is_none() || outgoing.summary.renew || !outgoing.summary.runs.is_empty() {
+    let copy = found.spelled(&places.spelling).choose(Mode::Offline);
+    if copy.is_none() || outgoing.summary.renew || !outgoing.summary.runs.is_empty() {
         following.next.push(next);
     }
     Ok(following)

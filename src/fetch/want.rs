@@ -82,9 +82,9 @@ pub async fn request_page(
     let ask = follow_aliases(context, requester, of_url(url, &context.base.local)?)?;
     let shown = ask.places.queued.url().to_owned();
     let found = look_up(&context.storage.store, &ask.places).await?;
-    let kept = found.spelled(&ask.places.spelling).choose(Mode::Offline);
-    if let Some(kept) = kept.as_ref().filter(|_| !refresh) {
-        let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+    let copy = found.spelled(&ask.places.spelling).choose(Mode::Offline);
+    if let Some(copy) = copy.as_ref().filter(|_| !refresh) {
+        let (status, bytes) = (copy.status.as_u16(), copy.entry.body_len());
         return Ok(WantOutcome::Kept {
             url: shown,
             place: ask.places.queued.clone(),
@@ -93,7 +93,7 @@ pub async fn request_page(
         });
     }
     let ask = unless_form_answer(ask)?;
-    let kind = if kept.is_some() { RequestKind::Refresh } else { RequestKind::Page };
+    let kind = if copy.is_some() { RequestKind::Refresh } else { RequestKind::Page };
     put(context, outgoing(context, &ask, kind)).await?;
     context.fetcher.wake();
     Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })

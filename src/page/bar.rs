@@ -17,12 +17,12 @@ use wwwoffle_html::rewrite::csp::style_source;
 
 /// Renders the bar of the page at `url`.
 #[must_use]
-pub fn bar(shell: &Shell, url: &str, kept: Option<Timestamp>, now: Timestamp) -> Bar {
+pub fn bar(shell: &Shell, url: &str, checked: Option<Timestamp>, now: Timestamp) -> Bar {
     let url = ShownUrl::new(url).href.unwrap_or_default();
     let view = view! {
         // When the origin last confirmed the page; `None` if it was fetched just now.
-        kept: kept.map(|kept| ShownTime::new(kept, &shell.zone)),
-        age: kept.map(|kept| age(kept, now)),
+        kept: checked.map(|checked| ShownTime::new(checked, &shell.zone)),
+        age: checked.map(|checked| age(checked, now)),
         refresh: links::fetch(&url),
         monitor: links::monitor(&url),
         versions: links::history(&url),
@@ -36,11 +36,11 @@ pub fn bar(shell: &Shell, url: &str, kept: Option<Timestamp>, now: Timestamp) ->
 
 /// Returns the age of an event in the largest unit that it spans at least twice, or else in
 /// minutes.
-fn age(kept: Timestamp, now: Timestamp) -> Text {
+fn age(checked: Timestamp, now: Timestamp) -> Text {
     const HOUR: u64 = 60;
     const DAY: u64 = 24 * HOUR;
     const WEEK: u64 = 7 * DAY;
-    let seconds = now.as_second().saturating_sub(kept.as_second());
+    let seconds = now.as_second().saturating_sub(checked.as_second());
     match u64::try_from(seconds).unwrap_or_default() / 60 {
         0 => tr("less than a minute ago"),
         minutes if minutes < 2 * HOUR => count(minutes, "{n} minute ago", "{n} minutes ago"),
@@ -58,9 +58,9 @@ mod tests {
     #[test]
     fn the_page_bar_shows_the_age_and_has_a_hashed_style() {
         let shell = testing::shell();
-        let kept = Some(testing::time());
+        let checked = Some(testing::time());
         let now = "2026-11-23T13:00:00Z".parse().unwrap();
-        let shown = bar(&shell, "http://user:pw@a.example/?b=<c>", kept, now);
+        let shown = bar(&shell, "http://user:pw@a.example/?b=<c>", checked, now);
         for part in [
             "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
             "3 days",
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn an_age_is_shown_in_the_largest_unit_that_fits_twice() {
-        let kept: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
+        let checked: Timestamp = "2026-11-20T12:00:00Z".parse().unwrap();
         for (seconds, want) in [
             (-5, "less than a minute ago"),
             (59, "less than a minute ago"),
@@ -97,8 +97,8 @@ mod tests {
             (13 * 86_400, "13 days ago"),
             (14 * 86_400, "2 weeks ago"),
         ] {
-            let now = kept + jiff::SignedDuration::from_secs(seconds);
-            assert_eq!(age(kept, now).to_string(), want, "{seconds}");
+            let now = checked + jiff::SignedDuration::from_secs(seconds);
+            assert_eq!(age(checked, now).to_string(), want, "{seconds}");
         }
     }
 }

@@ -78,7 +78,7 @@ pub enum Message<'a> {
         /// How the origin failed.
         failure: OriginFailure<'a>,
         /// The stored copy that the page offers instead.
-        kept: Option<CopyInfo<'a>>,
+        copy: Option<CopyInfo<'a>>,
     },
     /// The stored copy must be revalidated, and the origin cannot be reached.
     MustAsk {
@@ -87,7 +87,7 @@ pub enum Message<'a> {
         /// How the origin failed.
         detail: &'a str,
         /// The stored copy.
-        kept: CopyInfo<'a>,
+        copy: CopyInfo<'a>,
     },
     /// The user requested a reload of the stored copy while offline. The request is queued.
     RefreshQueued {
@@ -398,8 +398,8 @@ impl Message<'_> {
 
     fn stored_copy(&self) -> Option<CopyInfo<'_>> {
         match self {
-            Self::OriginFailed { kept, .. } => *kept,
-            Self::MustAsk { kept, .. } => Some(*kept),
+            Self::OriginFailed { copy, .. } => *copy,
+            Self::MustAsk { copy, .. } => Some(*copy),
             _ => None,
         }
     }

@@ -27,11 +27,11 @@ pub(super) async fn execute_decision(
     plan: RequestPlan,
     rest: RequestRest,
 ) -> Response<Body> {
-    let RequestPlan { kept, found, decision } = plan;
-    match (decision, kept) {
-        (Decision::Serve, Some(kept)) => {
+    let RequestPlan { copy, found, decision } = plan;
+    match (decision, copy) {
+        (Decision::Serve, Some(copy)) => {
             let reason = hit_reason(&ask);
-            let response = serve_copy::serve(context, &ask, &kept, CacheStatus::Hit(reason));
+            let response = serve_copy::serve(context, &ask, &copy, CacheStatus::Hit(reason));
             if ask.asked.form_answer || !ask.start.mode.may_dial() {
                 return response;
             }
@@ -40,13 +40,13 @@ pub(super) async fn execute_decision(
                 Err(undecodable) => fetch_again(context, client, ask, &undecodable).await,
             }
         }
-        (Decision::ServeVersion, Some(kept)) => memento::serve(context, &ask, &kept),
-        (Decision::ServeAndRefresh, Some(kept)) => {
-            offline::queue_refresh(context, &ask, &kept).await
+        (Decision::ServeVersion, Some(copy)) => memento::serve(context, &ask, &copy),
+        (Decision::ServeAndRefresh, Some(copy)) => {
+            offline::queue_refresh(context, &ask, &copy).await
         }
-        (Decision::ServeAndRevalidate, Some(kept)) => {
+        (Decision::ServeAndRevalidate, Some(copy)) => {
             let status = CacheStatus::Hit(reuse_reason(&ask));
-            match recode::look_ahead(serve_copy::serve(context, &ask, &kept, status)).await {
+            match recode::look_ahead(serve_copy::serve(context, &ask, &copy, status)).await {
                 Ok(response) => {
                     origin_fetch::revalidate(context, client, ask, &found);
                     response
@@ -60,10 +60,10 @@ pub(super) async fn execute_decision(
         (Decision::Pass, _) => Box::pin(forward::send(context, client, &ask, &found, rest)).await,
         (Decision::QueuePage, _) => offline::queue_page(context, &ask).await,
         (Decision::QueuePart, _) => offline::queue_part(context, &ask).await,
-        (Decision::Confirm, Some(kept)) if ask.asked.form_answer => {
-            form_again::confirm(context, &ask, &kept)
+        (Decision::Confirm, Some(copy)) if ask.asked.form_answer => {
+            form_again::confirm(context, &ask, &copy)
         }
-        (Decision::Confirm, kept) => offline::confirm(context, &ask, kept.is_some()),
+        (Decision::Confirm, copy) => offline::confirm(context, &ask, copy.is_some()),
         (Decision::Refuse(refusal), _) => offline::refuse(context, &ask, refusal),
         // Unreachable: these decisions require a stored copy.
         (

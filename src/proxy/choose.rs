@@ -64,7 +64,7 @@ impl CopyLookup {
             (Some(own), public) => (Some(own), public),
             (None, public) => (public, None),
         };
-        let is_error = |kept: &Arc<StoredCopy>| !is_good(kept.status);
+        let is_error = |copy: &Arc<StoredCopy>| !is_good(copy.status);
         if own.near.as_ref().is_none_or(is_error) && !public.near.as_ref().is_none_or(is_error) {
             own.near = public.near;
         }
@@ -72,11 +72,11 @@ impl CopyLookup {
         own
     }
 
-    /// A lookup that found no copies of the requested URL. `kept`, a stored copy of another URL, is
+    /// A lookup that found no copies of the requested URL. `copy`, a stored copy of another URL, is
     /// served if the origin cannot be reached.
     #[must_use]
-    pub fn replacing(kept: StoredCopy) -> Self {
-        Self { near: Some(Arc::new(kept)), ..Self::default() }
+    pub fn replacing(copy: StoredCopy) -> Self {
+        Self { near: Some(Arc::new(copy)), ..Self::default() }
     }
 
     fn from_one_place(all: Vec<Arc<StoredCopy>>, request: HeaderMap) -> Self {
@@ -84,8 +84,8 @@ impl CopyLookup {
         let own = select(&stored, &request);
         let at = |index: usize| all.get(index).map(Arc::clone);
         // A page of another variant is better than an error of the requested one.
-        let good: Vec<_> = all.iter().filter(|kept| is_good(kept.status)).map(Arc::clone).collect();
-        let is_good = |index: &usize| all.get(*index).is_some_and(|kept| is_good(kept.status));
+        let good: Vec<_> = all.iter().filter(|copy| is_good(copy.status)).map(Arc::clone).collect();
+        let is_good = |index: &usize| all.get(*index).is_some_and(|copy| is_good(copy.status));
         let near = own
             .filter(is_good)
             .and_then(at)
@@ -186,21 +186,24 @@ impl CopyLookup {
         personal: bool,
     ) -> Revalidation {
         // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
-        let can_hold = |kept: &&Arc<StoredCopy>| kept.status.is_success() && takes(kept);
-        let kept: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
+        let can_hold = |copy: &&Arc<StoredCopy>| copy.status.is_success() && takes(copy);
+        let copies: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own =
-            |kept: &Arc<StoredCopy>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, kept));
-        let question =
-            ConditionalRequest::for_stored(&stored(&kept), kept.iter().position(is_own), personal);
-        Revalidation { question, kept, request: self.request.clone(), personal }
+            |copy: &Arc<StoredCopy>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, copy));
+        let question = ConditionalRequest::for_stored(
+            &stored(&copies),
+            copies.iter().position(is_own),
+            personal,
+        );
+        Revalidation { question, copies, request: self.request.clone(), personal }
     }
 }
 
 /// Whether an unsafe request to the origin may have changed the response. Then the copy is
 /// revalidated, if the origin can be reached (RFC 9111 §4.4).
 #[must_use]
-pub fn is_invalid(kept: Option<&StoredCopy>) -> bool {
-    kept.is_some_and(|kept| kept.entry.invalid_since().is_some())
+pub fn is_invalid(copy: Option<&StoredCopy>) -> bool {
+    copy.is_some_and(|copy| copy.entry.invalid_since().is_some())
 }
 
 /// The revalidation of stored copies.
@@ -209,7 +212,7 @@ pub struct Revalidation {
     /// The conditions.
     pub question: ConditionalRequest,
     /// The candidates for revalidation. `question` refers to them by their index.
-    pub kept: Vec<Arc<StoredCopy>>,
+    pub copies: Vec<Arc<StoredCopy>>,
     /// The fields of the request. Empty if no stored response has `Vary`.
     pub request: HeaderMap,
     /// Whether the request carries a cookie or credentials.
@@ -223,14 +226,14 @@ impl Revalidation {
         if self.question.is_empty() {
             return Vec::new();
         }
-        self.kept.iter().map(|kept| kept.identity()).collect()
+        self.copies.iter().map(|copy| copy.identity()).collect()
     }
 }
 
 /// Converts stored copies into the variants among which a request chooses.
 #[must_use]
-pub fn stored(kept: &[Arc<StoredCopy>]) -> Vec<StoredVariant<'_>> {
-    kept.iter().map(|kept| kept.stored()).collect()
+pub fn stored(copies: &[Arc<StoredCopy>]) -> Vec<StoredVariant<'_>> {
+    copies.iter().map(|copy| copy.stored()).collect()
 }
 
 /// Looks up the stored copies for a request. Finds none if the request must not use any.
@@ -251,7 +254,7 @@ pub(super) async fn look_up(
     let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
     let found = if takes_respelled { found } else { found.remove_respelled() };
     let is_withheld =
-        |kept: &StoredCopy| matches!(verdict(context, ask, kept).reuse, Reuse::Withheld(_));
+        |copy: &StoredCopy| matches!(verdict(context, ask, copy).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
     let near = found.fallback_copy().map(Arc::as_ref);
     Ok(match part::find(context, ask, near).await {
@@ -271,9 +274,9 @@ pub(crate) async fn find(
     let lookups = store.lookups([&places.own, &places.public]).await?;
     let [own, public] = lookups.each_ref().map(|one| one.all().to_vec());
     let mut public = public;
-    public.retain(|kept| places.accepts_public(&kept.fields, shared));
+    public.retain(|copy| places.accepts_public(&copy.fields, shared));
     let is_exact =
-        |kept: &Arc<StoredCopy>| places.spelling.is_of(kept.entry.place().variant_text());
+        |copy: &Arc<StoredCopy>| places.spelling.is_of(copy.entry.place().variant_text());
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);
     let (public, public_others): (Vec<_>, Vec<_>) = public.into_iter().partition(is_exact);
     if own.is_empty() && public.is_empty() {
@@ -287,7 +290,7 @@ pub(crate) async fn find(
             ..CopyLookup::default()
         });
     }
-    let varies = own.iter().chain(&public).any(|kept| kept.fields.contains_key(VARY));
+    let varies = own.iter().chain(&public).any(|copy| copy.fields.contains_key(VARY));
     // The fields of the request are relevant only if a stored response has `Vary`.
     let request = if varies { selecting() } else { HeaderMap::new() };
     Ok(CopyLookup { lookups: Some(lookups), ..CopyLookup::new(own, public, request) })
@@ -296,9 +299,9 @@ pub(crate) async fn find(
 /// Leaves out redirects to their own URL. They were stored for another spelling of this URL, and
 /// would send the client back to the spelling that it requests, in a loop.
 fn remove_redirects_back(mut copies: Vec<Arc<StoredCopy>>) -> Vec<Arc<StoredCopy>> {
-    copies.retain(|kept| {
-        let url = kept.entry.url();
-        let target = location(url, kept.status, &kept.fields);
+    copies.retain(|copy| {
+        let url = copy.entry.url();
+        let target = location(url, copy.status, &copy.fields);
         // The location is absolute, so its canonical form does not depend on the local host.
         let target = target.and_then(|target| shown_location(&target, &LocalHost::default()));
         target.as_deref() != Some(url)

@@ -156,9 +156,9 @@ pub enum DecisionRefusal {
 /// Decides about a request. Pure: the same arguments give the same decision. `online` is used only
 /// if a copy is stored.
 #[must_use]
-pub fn decide(mode: Mode, kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
+pub fn decide(mode: Mode, copy: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.form_answer {
-        return of_form_answer(kept, asked);
+        return of_form_answer(copy, asked);
     }
     match asked.standing {
         StoragePolicy::Usual => {}
@@ -168,24 +168,24 @@ pub fn decide(mode: Mode, kept: CopyState, online: OnlineUse, asked: DecisionInp
         _ if asked.only_if_cached => return Decision::Refuse(DecisionRefusal::NotKept),
         StoragePolicy::NeverKept | StoragePolicy::Nearby => return Decision::Pass,
     }
-    if asked.dated && asked.reads() && !asked.upgrade && kept != CopyState::Nothing {
+    if asked.dated && asked.reads() && !asked.upgrade && copy != CopyState::Nothing {
         return Decision::ServeVersion;
     }
     match mode {
-        Mode::Online => decide_online(kept, online, asked),
-        Mode::Autodial => match kept {
+        Mode::Online => decide_online(copy, online, asked),
+        Mode::Autodial => match copy {
             CopyState::Whole if !asked.reload && asked.reads() => Decision::Serve,
-            _ => decide_online(kept, online, asked),
+            _ => decide_online(copy, online, asked),
         },
-        Mode::Offline => decide_offline(kept, asked),
+        Mode::Offline => decide_offline(copy, asked),
     }
 }
 
 /// Decides about the URL of a stored response to a form. In every mode only the spool can answer
 /// it. A person who reloads this URL is asked whether to send the form again.
-fn of_form_answer(kept: CopyState, asked: DecisionInput) -> Decision {
+fn of_form_answer(copy: CopyState, asked: DecisionInput) -> Decision {
     let is_reload = asked.reload && !asked.only_if_cached && asked.intent == Intent::Person;
-    match kept {
+    match copy {
         CopyState::Whole | CopyState::Uncoded if asked.reads() && asked.dated => {
             Decision::ServeVersion
         }
@@ -204,10 +204,10 @@ impl DecisionInput {
     }
 }
 
-fn decide_online(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
+fn decide_online(copy: CopyState, online: OnlineUse, asked: DecisionInput) -> Decision {
     if asked.only_if_cached {
         // RFC 9111 §5.2.1.7: a stale copy would need revalidation, which `only-if-cached` forbids.
-        return match (kept, online) {
+        return match (copy, online) {
             (CopyState::Whole | CopyState::Uncoded, OnlineUse::Fresh | OnlineUse::Refreshing)
                 if asked.reads() =>
             {
@@ -216,7 +216,7 @@ fn decide_online(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> De
             _ => Decision::Refuse(DecisionRefusal::NotKept),
         };
     }
-    match (asked.method, kept, online) {
+    match (asked.method, copy, online) {
         _ if asked.upgrade => Decision::Pass,
         (MethodKind::Get | MethodKind::Head, CopyState::Whole, OnlineUse::Fresh) => Decision::Serve,
         (MethodKind::Get, CopyState::Whole, OnlineUse::Refreshing) => Decision::ServeAndRevalidate,
@@ -226,8 +226,8 @@ fn decide_online(kept: CopyState, online: OnlineUse, asked: DecisionInput) -> De
     }
 }
 
-fn decide_offline(kept: CopyState, asked: DecisionInput) -> Decision {
-    match (asked.method, kept) {
+fn decide_offline(copy: CopyState, asked: DecisionInput) -> Decision {
+    match (asked.method, copy) {
         (MethodKind::Get | MethodKind::Head, CopyState::Whole | CopyState::Uncoded) => {
             match (asked.intent, asked.queueing) {
                 _ if !asked.reload || asked.noise || asked.event_stream => Decision::Serve,
@@ -272,7 +272,7 @@ mod tests {
         let words: Vec<_> = row.split_whitespace().collect();
         let has = |word: &str| words.contains(&word);
         let mode = words[0].parse::<ModeSetting>().unwrap().mode().unwrap();
-        let (kept, online) = match words[1] {
+        let (copy, online) = match words[1] {
             "nothing" => (CopyState::Nothing, OnlineUse::Stale),
             "uncoded" => (CopyState::Uncoded, OnlineUse::Stale),
             "fresh" => (CopyState::Whole, OnlineUse::Fresh),
@@ -314,7 +314,7 @@ mod tests {
             dated: has("dated"),
             form_answer: has("form-answer"),
         };
-        (mode, kept, online, asked)
+        (mode, copy, online, asked)
     }
 
     #[test]
@@ -328,9 +328,9 @@ mod tests {
             let any = &["fresh", "refreshing", "stale", "withheld"][..];
             let each = if given.contains(" kept ") { any } else { &[""] };
             for state in each {
-                let (mode, kept, online, asked) =
+                let (mode, copy, online, asked) =
                     parse(&given.replacen(" kept ", &format!(" {state} "), 1));
-                let got = format!("{:?}", decide(mode, kept, online, asked));
+                let got = format!("{:?}", decide(mode, copy, online, asked));
                 if got != want.trim() {
                     wrong.push(format!("decide.txt:{number}: {} {state} got {got}", row.trim()));
                 }
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn offline_never_fetches_and_never_refuses_a_stored_page() {
-        for kept in [CopyState::Nothing, CopyState::Uncoded, CopyState::Whole] {
+        for copy in [CopyState::Nothing, CopyState::Uncoded, CopyState::Whole] {
             for bits in 0..32_u8 {
                 for method in
                     [MethodKind::Get, MethodKind::Head, MethodKind::Post, MethodKind::Other]
@@ -361,7 +361,7 @@ mod tests {
                             dated: false,
                             form_answer: bits & 4 != 0,
                         };
-                        let decision = decide(Mode::Offline, kept, OnlineUse::Withheld, asked);
+                        let decision = decide(Mode::Offline, copy, OnlineUse::Withheld, asked);
                         assert!(
                             !matches!(
                                 decision,
@@ -372,7 +372,7 @@ mod tests {
                             ),
                             "{asked:?}"
                         );
-                        if kept != CopyState::Nothing && asked.reads() {
+                        if copy != CopyState::Nothing && asked.reads() {
                             let is_served =
                                 matches!(decision, Decision::Serve | Decision::ServeAndRefresh);
                             let is_form = asked.form_answer && decision == Decision::Confirm;

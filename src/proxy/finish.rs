@@ -52,7 +52,7 @@ impl ResponseFinish {
         Self {
             reader: request.reader(),
             amendment: Amendment::of(request),
-            checked: plan.kept.as_ref().map(|kept| kept.entry.checked()),
+            checked: plan.copy.as_ref().map(|copy| copy.entry.checked()),
             conditions: replay_conditions(context, request, plan),
             modification: request.modification.take(),
         }

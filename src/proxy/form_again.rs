@@ -48,9 +48,9 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
 pub(super) fn confirm(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
 ) -> Response<Body> {
-    let Some((outgoing, content_type)) = outgoing(context, ask, kept) else {
+    let Some((outgoing, content_type)) = outgoing(context, ask, copy) else {
         let notice = Message::FormUnknown { url: ask.resource.url.as_str() };
         let status = CacheStatus::Refused(DecisionRefusal::FormAnswer);
         return reply::respond(context, ask, status, &notice);
@@ -64,9 +64,9 @@ pub(super) fn confirm(
 fn outgoing(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &StoredCopy,
+    copy: &StoredCopy,
 ) -> Option<(Outgoing, Option<HeaderValue>)> {
-    let stored = head::read_request(kept.entry.request(), b"").ok()?;
+    let stored = head::read_request(copy.entry.request(), b"").ok()?;
     let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
     let body = context.storage.store.spool().unseal(&ask.places.queued.key(), &sealed)?;
     let mut request = ask.origin_request(&context.base.pseudonym);

@@ -23,7 +23,7 @@ use wwwoffle_http::head;
 #[derive(Clone, Debug)]
 pub struct ConfirmedCopy {
     /// The copy.
-    pub kept: Arc<StoredCopy>,
+    pub copy: Arc<StoredCopy>,
     /// The updated fields of the copy. They set a cookie only if the newer head sets it: the stored
     /// cookie may belong to another client, or be older than the cookie of this client.
     pub fields: HeaderMap,
@@ -48,18 +48,18 @@ pub async fn apply_not_modified(
     asked: RequestTimes,
     login: bool,
 ) -> Option<ConfirmedCopy> {
-    let candidates = stored(&about.kept);
+    let candidates = stored(&about.copies);
     let holding = about.question.match_not_modified(&candidates, &about.request, newer)?;
-    let updated = holding.update.iter().filter_map(|index| about.kept.get(*index));
-    for kept in updated.filter(|kept| is_updated(kept, login)) {
-        record_confirmation(store, kept, &shared_fields(kept, newer, about.personal), asked).await;
+    let updated = holding.update.iter().filter_map(|index| about.copies.get(*index));
+    for copy in updated.filter(|copy| is_updated(copy, login)) {
+        record_confirmation(store, copy, &shared_fields(copy, newer, about.personal), asked).await;
     }
-    let kept = Arc::clone(about.kept.get(holding.serve)?);
-    let mut fields = merge_fields(&kept.fields, newer);
+    let copy = Arc::clone(about.copies.get(holding.serve)?);
+    let mut fields = merge_fields(&copy.fields, newer);
     if !newer.contains_key(SET_COOKIE) {
         fields.remove(SET_COOKIE);
     }
-    Some(ConfirmedCopy { kept, fields })
+    Some(ConfirmedCopy { copy, fields })
 }
 
 /// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
@@ -72,24 +72,24 @@ pub async fn update_from_head(
     (status, answer): (StatusCode, &HeaderMap),
     asked: RequestTimes,
 ) {
-    let could_be_chosen = |kept: &&Arc<StoredCopy>| {
-        kept.status == StatusCode::OK && fits(&kept.stored(), found.request())
+    let could_be_chosen = |copy: &&Arc<StoredCopy>| {
+        copy.status == StatusCode::OK && fits(&copy.stored(), found.request())
     };
-    let all = found.all().iter().filter(|kept| is_updated(kept, login));
-    for kept in all.filter(could_be_chosen) {
-        match compare_head(&kept.fields, kept.entry.body_len(), status, answer) {
+    let all = found.all().iter().filter(|copy| is_updated(copy, login));
+    for copy in all.filter(could_be_chosen) {
+        match compare_head(&copy.fields, copy.entry.body_len(), status, answer) {
             HeadComparison::Nothing => {}
             // A changed body may have the same length and date, and only a GET can detect the
             // change. So an invalid copy stays invalid if the response has no entity tag.
             HeadComparison::Unchanged
-                if kept.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
+                if copy.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
-                record_confirmation(store, kept, &shared_fields(kept, answer, personal), asked)
+                record_confirmation(store, copy, &shared_fields(copy, answer, personal), asked)
                     .await;
             }
             HeadComparison::Changed => {
-                debug!(url = kept.entry.url(), "a HEAD shows that the stored copy has changed");
-                invalidate(store, Arc::clone(kept), asked.received).await;
+                debug!(url = copy.entry.url(), "a HEAD shows that the stored copy has changed");
+                invalidate(store, Arc::clone(copy), asked.received).await;
             }
         }
     }
@@ -97,8 +97,8 @@ pub async fn update_from_head(
 
 /// Whether a response may update this copy. `login` says that the request or its connection has a
 /// login.
-fn is_updated(kept: &StoredCopy, login: bool) -> bool {
-    !login || kept.entry.place().owner().is_some()
+fn is_updated(copy: &StoredCopy, login: bool) -> bool {
+    !login || copy.entry.place().owner().is_some()
 }
 
 /// Fields about the lifetime of a response, which disclose nothing about the client.
@@ -106,8 +106,8 @@ const OF_CACHES: [HeaderName; 6] = [AGE, CACHE_CONTROL, DATE, EXPIRES, LAST_MODI
 
 /// The fields of a newer head that update a stored copy. A shared copy gets no cookie that was set
 /// for one client. From a response to a personal request it gets no field that could be personal.
-fn shared_fields(kept: &StoredCopy, newer: &HeaderMap, personal: bool) -> HeaderMap {
-    let is_everyones = kept.entry.place().owner().is_none();
+fn shared_fields(copy: &StoredCopy, newer: &HeaderMap, personal: bool) -> HeaderMap {
+    let is_everyones = copy.entry.place().owner().is_none();
     let mut fields = newer.clone();
     if is_everyones && personal {
         fields = HeaderMap::new();
@@ -126,33 +126,33 @@ pub fn variant(answer: &HeaderMap, request: &HeaderMap) -> String {
     variant_text(answer, request).unwrap_or_else(|| UNREPEATABLE.to_owned())
 }
 
-/// Records that the origin has confirmed `kept`. A failure is only logged; then the next request
+/// Records that the origin has confirmed `copy`. A failure is only logged; then the next request
 /// revalidates again.
 async fn record_confirmation(
     store: &Store,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     newer: &HeaderMap,
     asked: RequestTimes,
 ) {
     let update = Update::Confirmed {
-        head: head::write_response(kept.status, &merge_fields(&kept.fields, newer)),
+        head: head::write_response(copy.status, &merge_fields(&copy.fields, newer)),
         asked: timestamp(asked.sent),
         responded: timestamp(asked.received),
     };
-    if let Err(error) = store.update(Arc::clone(kept), update).await {
+    if let Err(error) = store.update(Arc::clone(copy), update).await {
         warn!(
-            url = kept.entry.url(),
+            url = copy.entry.url(),
             error = error_chain(&error),
             "a stored page cannot be updated"
         );
     }
 }
 
-/// Records that `kept` may have changed. A failure is only logged.
-pub(super) async fn invalidate(store: &Store, kept: Arc<StoredCopy>, since: SystemTime) {
+/// Records that `copy` may have changed. A failure is only logged.
+pub(super) async fn invalidate(store: &Store, copy: Arc<StoredCopy>, since: SystemTime) {
     let update = Update::Invalid { since: timestamp(since) };
-    let url = kept.entry.url().to_owned();
-    if let Err(error) = store.update(kept, update).await {
+    let url = copy.entry.url().to_owned();
+    if let Err(error) = store.update(copy, update).await {
         warn!(url, error = error_chain(&error), "a stored page cannot be updated");
     }
 }

@@ -127,8 +127,8 @@ fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
     }
 }
 
-/// Decides whether a response to GET (or a storable POST) is stored. `kept` is the status of the
-/// stored copy, if there is one.
+/// Decides whether a response to GET (or a storable POST) is stored. `stored_status` is the status
+/// of the stored copy, if there is one.
 ///
 /// # Errors
 ///
@@ -136,7 +136,7 @@ fn is_content_of(url: &str, fields: &HeaderMap) -> bool {
 pub fn may_keep(
     status: StatusCode,
     fields: &HeaderMap,
-    kept: Option<StatusCode>,
+    stored_status: Option<StatusCode>,
     keeping: &StorageRules,
     exchange: ExchangeTimes,
 ) -> Result<(), NotKept> {
@@ -148,15 +148,18 @@ pub fn may_keep(
         }
         500..
             if keeping.errors
-                && !kept.is_some_and(is_good)
+                && !stored_status.is_some_and(is_good)
                 && keeping.is_fresh(status, fields, exchange) => {}
         500.. => return Err(NotKept::OriginError),
         _ => {}
     }
-    if kept.is_some_and(is_good) && !is_good(status) {
+    if stored_status.is_some_and(is_good) && !is_good(status) {
         return Err(NotKept::WouldReplaceGood);
     }
-    if keeping.keeps_pages && kept.is_some_and(|kept| kept.is_success()) && !status.is_success() {
+    if keeping.keeps_pages
+        && stored_status.is_some_and(|old| old.is_success())
+        && !status.is_success()
+    {
         return Err(NotKept::NoPage);
     }
     let is_no_store = is_no_store(status, &ResponseControl::of(fields), keeping.requested);
@@ -191,7 +194,7 @@ mod tests {
 
     #[test]
     fn each_unstored_response_has_a_reason() {
-        for (status, kind, kept, want) in [
+        for (status, kind, stored_status, want) in [
             (200, "text/html", None, Ok(())),
             (204, "", None, Ok(())),
             (301, "", Some(200), Ok(())),
@@ -212,10 +215,10 @@ mod tests {
             if !kind.is_empty() {
                 fields.insert(CONTENT_TYPE, kind.parse().unwrap());
             }
-            let kept = kept.map(|status| StatusCode::from_u16(status).unwrap());
+            let stored_status = stored_status.map(|status| StatusCode::from_u16(status).unwrap());
             let status = StatusCode::from_u16(status).unwrap();
-            let got = may_keep(status, &fields, kept, &keeping(""), exchange());
-            assert_eq!(got, want, "{status} {kind:?} over {kept:?}");
+            let got = may_keep(status, &fields, stored_status, &keeping(""), exchange());
+            assert_eq!(got, want, "{status} {kind:?} over {stored_status:?}");
         }
     }
 
@@ -257,7 +260,7 @@ mod tests {
         let asked = RequestFacts { no_store: true, ..RequestFacts::default() };
         let keeps = keeping("[online-options]\nkeep-cache-if-not-found = true");
         let error = Err(NotKept::OriginError);
-        for (status, control, kept, keeping, want) in [
+        for (status, control, stored_status, keeping, want) in [
             (503, "max-age=60", None, none, Ok(())),
             (599, "max-age=60", Some(404), none, Ok(())),
             (503, "max-age=60", Some(200), none, error),
@@ -275,11 +278,11 @@ mod tests {
             (302, "", Some(301), keeps, Ok(())),
             (203, "", Some(200), keeps, Ok(())),
         ] {
-            let kept = kept.map(|status| StatusCode::from_u16(status).unwrap());
+            let stored_status = stored_status.map(|status| StatusCode::from_u16(status).unwrap());
             let status = StatusCode::from_u16(status).unwrap();
             let fields = fields(&[("cache-control", control)]);
-            let got = may_keep(status, &fields, kept, &keeping, exchange());
-            assert_eq!(got, want, "{status} {control} over {kept:?} {keeping:?}");
+            let got = may_keep(status, &fields, stored_status, &keeping, exchange());
+            assert_eq!(got, want, "{status} {control} over {stored_status:?} {keeping:?}");
         }
     }
 

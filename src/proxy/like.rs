@@ -120,11 +120,11 @@ async fn at(
         return Ok(None);
     }
     let places = Places::of_url(url, owner);
-    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
-    Ok(kept.filter(|kept| kept.status.is_success()).map(|kept| SimilarPage {
+    let copy = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
+    Ok(copy.filter(|copy| copy.status.is_success()).map(|copy| SimilarPage {
         likeness,
         url: places.public.url().to_owned(),
-        version: (kept.entry.stored(), kept.entry.received()),
+        version: (copy.entry.stored(), copy.entry.received()),
     }))
 }
 

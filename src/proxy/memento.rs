@@ -85,20 +85,20 @@ pub(super) async fn choose(
     };
     let variant = near.entry.place().variant_text();
     // The person's own and the shared versions of the same variant. A segment is not a version.
-    let is_such = |kept: &&Arc<StoredCopy>| {
-        kept.part.is_none() && kept.entry.place().variant_text() == variant
+    let is_such = |copy: &&Arc<StoredCopy>| {
+        copy.part.is_none() && copy.entry.place().variant_text() == variant
     };
     let present: Vec<_> = found.all().iter().filter(is_such).map(Arc::clone).collect();
-    let places: Vec<Place> = present.iter().map(|kept| kept.entry.place().clone()).collect();
+    let places: Vec<Place> = present.iter().map(|copy| copy.entry.place().clone()).collect();
     let all = move |spool: &wwwoffle_spool::Spool| {
         places.iter().map(|place| spool.versions(place)).collect::<Result<Vec<_>, _>>()
     };
     let mut states: Vec<VersionCandidate> =
-        present.iter().map(|kept| VersionCandidate::Present(Arc::clone(kept))).collect();
+        present.iter().map(|copy| VersionCandidate::Present(Arc::clone(copy))).collect();
     for older in context.storage.store.run(all).await?.into_iter().flatten() {
         let is_present = present
             .iter()
-            .any(|kept| kept.entry.stored() == older.stored && *kept.entry.place() == older.place);
+            .any(|copy| copy.entry.stored() == older.stored && *copy.entry.place() == older.place);
         if !is_present {
             states.push(VersionCandidate::Older(older.place, older.stored, older.when));
         }
@@ -110,8 +110,8 @@ pub(super) async fn choose(
     let order = if is_part { closest(&came, at) } else { nearest(&came, at) };
     for number in order.into_iter().take(MAX_READ) {
         let Some(state) = states.get(number) else { continue };
-        if let Some(kept) = state.read(context).await?.filter(|kept| is_theirs(ask, kept)) {
-            return Ok(Some(kept));
+        if let Some(copy) = state.read(context).await?.filter(|copy| is_theirs(ask, copy)) {
+            return Ok(Some(copy));
         }
     }
     Ok(None)
@@ -127,14 +127,14 @@ enum VersionCandidate {
 impl VersionCandidate {
     fn received(&self) -> Timestamp {
         match self {
-            Self::Present(kept) => kept.entry.received(),
+            Self::Present(copy) => copy.entry.received(),
             Self::Older(_, _, came) => *came,
         }
     }
 
     async fn read(&self, context: &ProxyContext) -> Result<Option<Arc<StoredCopy>>, Error> {
         match self {
-            Self::Present(kept) => Ok(Some(Arc::clone(kept))),
+            Self::Present(copy) => Ok(Some(Arc::clone(copy))),
             Self::Older(place, stored, _) => read(&context.storage, place, *stored).await,
         }
     }
@@ -142,9 +142,9 @@ impl VersionCandidate {
 
 /// Whether a copy may answer this client. A personal copy always may; the fields of a shared copy
 /// decide.
-fn is_theirs(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
+fn is_theirs(ask: &ProxyRequest, copy: &StoredCopy) -> bool {
     let shared = ask.start.config.caching.shared;
-    kept.entry.place().owner().is_some() || ask.places.accepts_public(&kept.fields, shared)
+    copy.entry.place().owner().is_some() || ask.places.accepts_public(&copy.fields, shared)
 }
 
 /// Whether a response comes from an origin that selects among versions itself.
@@ -183,16 +183,16 @@ pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Op
 pub(super) fn serve(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let mut asked = ask.head.fields.clone();
     // The date condition must not be evaluated: a version is older than the client's copy of the
     // current page.
     asked.remove(IF_MODIFIED_SINCE);
     let status = CacheStatus::Hit(HitReason::Memento);
-    let (fields, conditions) = (serve_copy::unconfirmed_fields(ask, kept), Conditions::of(&asked));
-    let mut response = serve_copy::answer(context, ask, kept, fields, &conditions, status);
-    let entry = &kept.entry;
+    let (fields, conditions) = (serve_copy::unconfirmed_fields(ask, copy), Conditions::of(&asked));
+    let mut response = serve_copy::answer(context, ask, copy, fields, &conditions, status);
+    let entry = &copy.entry;
     let (url, stored, came) = (entry.url(), entry.stored(), entry.received());
     let origin = context.pages.origin.as_str();
     let not_modified = response.status() == StatusCode::NOT_MODIFIED;

@@ -161,16 +161,16 @@ impl Modification {
         self.changes.is_some()
     }
 
-    /// Modifies a response. `kept` is the time when the stored copy was last confirmed, or `None`
-    /// without a stored copy.
+    /// Modifies a response. `checked` is the time when the stored copy was last confirmed, or
+    /// `None` without a stored copy.
     pub(super) fn apply(
         &self,
         context: &ProxyContext,
-        kept: Option<Timestamp>,
+        checked: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
         if let Some(gateway_mark) = &self.gateway_mark {
-            return self.inside(context, gateway_mark, kept, answer);
+            return self.inside(context, gateway_mark, checked, answer);
         }
         if self.removes_scripts() && answer.extensions().get::<OriginResponseMark>().is_some() {
             // Set for every type, rewritten or not, because an error or an image may also contain
@@ -184,7 +184,7 @@ impl Modification {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
                 let shell = context.pages.shell(&self.reader);
-                changes.bar = self.bar(&shell, kept, &answer);
+                changes.bar = self.bar(&shell, checked, &answer);
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);
@@ -207,10 +207,15 @@ impl Modification {
     }
 
     /// The bar of the page, if it may have one.
-    fn bar(&self, shell: &Shell, kept: Option<Timestamp>, answer: &Response<Body>) -> Option<Bar> {
-        let kept = kept.filter(|_| is_from_spool(answer.headers()));
+    fn bar(
+        &self,
+        shell: &Shell,
+        checked: Option<Timestamp>,
+        answer: &Response<Body>,
+    ) -> Option<Bar> {
+        let checked = checked.filter(|_| is_from_spool(answer.headers()));
         let (now, url) = (timestamp(clock::now()), self.url.as_str());
-        self.has_bar.then(|| bar(shell, url, kept, now))
+        self.has_bar.then(|| bar(shell, url, checked, now))
     }
 }
 

@@ -64,21 +64,21 @@ pub(super) async fn find(
     }
     let added = ask.start.config.offline_options.near_arguments.of(&UrlParts::of(&ask.bare));
     for (near, url) in near_urls(&ask.bare, &context.base.local, added) {
-        if let Some(kept) = at(context, ask, near, &url).await? {
-            return Ok(Some((near, kept)));
+        if let Some(copy) = at(context, ask, near, &url).await? {
+            return Ok(Some((near, copy)));
         }
     }
     for url in index_pages(context, ask).await? {
-        if let Some(kept) = at(context, ask, Nearness::Index, &url).await? {
-            let kept = Arc::new(kept);
-            if declares_url(context, &kept, &ask.bare).await {
-                return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(kept))));
+        if let Some(copy) = at(context, ask, Nearness::Index, &url).await? {
+            let copy = Arc::new(copy);
+            if declares_url(context, &copy, &ask.bare).await {
+                return Ok(Some((Nearness::Index, Arc::unwrap_or_clone(copy))));
             }
         }
     }
     for url in find_noisy_urls(context, ask).await? {
-        if let Some(kept) = at(context, ask, Nearness::Arguments, &url).await? {
-            return Ok(Some((Nearness::Arguments, kept)));
+        if let Some(copy) = at(context, ask, Nearness::Arguments, &url).await? {
+            return Ok(Some((Nearness::Arguments, copy)));
         }
     }
     Ok(None)
@@ -100,8 +100,8 @@ async fn at(
     let found =
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
             .await?;
-    let kept = found.fallback_copy().filter(|kept| kept.status.is_success());
-    Ok(kept.map(|kept| guarded(ask, near, StoredCopy::clone(kept))))
+    let copy = found.fallback_copy().filter(|copy| copy.status.is_success());
+    Ok(copy.map(|copy| guarded(ask, near, StoredCopy::clone(copy))))
 }
 
 /// The stored URLs for which most servers send the same page as for the URL of `ask`: a directory
@@ -132,24 +132,24 @@ async fn index_pages(
 
 /// Whether a stored response declares that it is also the response of `url`: by `Content-Location`
 /// (RFC 9110 §8.7), or by a canonical link in its head or at the start of its page (RFC 6596).
-async fn declares_url(context: &ProxyContext, kept: &Arc<StoredCopy>, url: &CanonicalUrl) -> bool {
-    let Ok(base) = BrowserUrl::parse(kept.entry.url(), None) else { return false };
+async fn declares_url(context: &ProxyContext, copy: &Arc<StoredCopy>, url: &CanonicalUrl) -> bool {
+    let Ok(base) = BrowserUrl::parse(copy.entry.url(), None) else { return false };
     let is_it = |text: &str| {
         CanonicalUrl::parse(text, &context.base.local)
             .is_ok_and(|named| named.as_str() == url.as_str())
     };
-    let field = |name| kept.fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    let field = |name| copy.fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let location =
         field(CONTENT_LOCATION).and_then(|text| BrowserUrl::parse(text, Some(&base)).ok());
     if location.is_some_and(|location| is_it(location.as_str())) {
         return true;
     }
     let mut finder = Finder::new(BodyKind::Html, &base, field(CONTENT_TYPE), &Viewport::default());
-    for link in kept.fields.get_all(LINK) {
+    for link in copy.fields.get_all(LINK) {
         link.to_str().into_iter().for_each(|link| finder.link_field(link));
     }
     if field(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"))
-        && let Ok(page) = read_beginning(&context.storage.store, kept, MAX_HEAD).await
+        && let Ok(page) = read_beginning(&context.storage.store, copy, MAX_HEAD).await
     {
         finder.write(&page);
     }
@@ -200,9 +200,9 @@ fn is_secure(ask: &ProxyRequest) -> bool {
 
 /// Isolates a copy that came by plain HTTP from the secure site whose page it replaces. The copy
 /// could have been changed on its way, so it must not access the browser's data of that site.
-fn guarded(ask: &ProxyRequest, near: Nearness, mut kept: StoredCopy) -> StoredCopy {
+fn guarded(ask: &ProxyRequest, near: Nearness, mut copy: StoredCopy) -> StoredCopy {
     if near == Nearness::Scheme && is_secure(ask) {
-        kept.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);
+        copy.fields.append(CONTENT_SECURITY_POLICY, SANDBOX);
     }
-    kept
+    copy
 }

@@ -150,7 +150,7 @@ pub(super) async fn queue_part(context: &ProxyContext, ask: &ProxyRequest) -> Re
 pub(super) async fn queue_refresh(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
 ) -> Response<Body> {
     let why = match enqueue(context, outgoing(context, ask, RequestKind::Refresh)).await {
         Ok(_) => HitReason::RefreshQueued,
@@ -159,7 +159,7 @@ pub(super) async fn queue_refresh(
             HitReason::Offline
         }
     };
-    serve_copy::serve(context, ask, kept, CacheStatus::Hit(why))
+    serve_copy::serve(context, ask, copy, CacheStatus::Hit(why))
 }
 
 /// Asks the person whether to send a form, or to request a page, later.
@@ -313,7 +313,7 @@ mod tests {
         let (asked, when) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
         let new = NewEntry { asked, when, head, request: request.to_vec(), connection: None };
         context.storage.store.spool().begin(place, new).unwrap().finish(None).unwrap();
-        Arc::new(context.storage.store.kept(place).await.unwrap().unwrap())
+        Arc::new(context.storage.store.stored_copy(place).await.unwrap().unwrap())
     }
 
     #[tokio::test]
@@ -327,8 +327,8 @@ mod tests {
         queue_part(&context, &ask(&context, "http://h.example/part")).await;
         assert!(fetcher.is_woken(), "a part of one");
         let old = ask(&context, "http://h.example/old");
-        let kept = keep(&context, &old).await;
-        queue_refresh(&context, &old, &kept).await;
+        let copy = keep(&context, &old).await;
+        queue_refresh(&context, &old, &copy).await;
         assert!(fetcher.is_woken(), "what is kept");
         assert_eq!(context.storage.store.spool().queue().len(), 3);
     }

@@ -216,8 +216,8 @@ impl OriginFetch<'_> {
             HeadOutcome::Unchanged(confirmed)
                 if download.serves(&self.ask.head.fields, &confirmed.fields)
                     && !owner::sets_cookie(&confirmed.fields)
-                    && self.ask.owner.may_see(confirmed.kept.entry.place())
-                    && self.reads(&confirmed.kept) =>
+                    && self.ask.owner.may_see(confirmed.copy.entry.place())
+                    && self.reads(&confirmed.copy) =>
             {
                 Some(self.serve_confirmed(confirmed))
             }
@@ -243,7 +243,7 @@ impl OriginFetch<'_> {
         let (config, url) = (&self.ask.start.config, UrlParts::of(&self.ask.bare));
         // Every submission of a form is a new action, so it revalidates no stored copy.
         let asks = self.ask.form.is_none() && self.asks_conditionally();
-        let may_ask = |kept: &StoredCopy| asks && self.reads(kept) && !self.is_withheld(kept);
+        let may_ask = |copy: &StoredCopy| asks && self.reads(copy) && !self.is_withheld(copy);
         let mut about = self.found.plan_revalidation(may_ask, self.ask.is_personal());
         if !*config.online_options.validate_with_etag.of(&url) {
             about.question = about.question.by_date();
@@ -258,7 +258,7 @@ impl OriginFetch<'_> {
             origin: self.ask.resource.origin.clone(),
             head: self.ask.origin_request(&self.context.base.pseudonym),
             body: self.ask.form.as_ref().map(|form| form.body.clone()),
-            stored_status: self.found.spelled_alike().map(|kept| kept.status),
+            stored_status: self.found.spelled_alike().map(|copy| copy.status),
             storage_rules: StorageRules::of(config, &url, &self.ask.head.fields),
             get_places: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             revalidation: about,
@@ -270,8 +270,8 @@ impl OriginFetch<'_> {
 
     /// Whether the client can read the stored copy. An unreadable copy is not revalidated: many
     /// servers use one tag for all codings of a page, so they would confirm the unreadable copy.
-    fn reads(self, kept: &StoredCopy) -> bool {
-        super::reads(self.ask, kept)
+    fn reads(self, copy: &StoredCopy) -> bool {
+        super::reads(self.ask, copy)
     }
 
     /// Waits for the head, and forwards interim responses while waiting.
@@ -331,12 +331,12 @@ impl OriginFetch<'_> {
 
     /// Serves the confirmed copy with its newer fields (RFC 9111 §3.2, §4.3.4).
     fn serve_confirmed(self, confirmed: ConfirmedCopy) -> Response<Body> {
-        let ConfirmedCopy { kept, fields } = confirmed;
+        let ConfirmedCopy { copy, fields } = confirmed;
         // The copy was just confirmed, so its age is that of the origin's response, if declared.
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.cause() };
         let mut response =
-            serve_copy::answer(self.context, self.ask, &kept, fields, self.conditions, status);
+            serve_copy::answer(self.context, self.ask, &copy, fields, self.conditions, status);
         match age {
             Some(age) => response.headers_mut().insert(AGE, age),
             None => response.headers_mut().remove(AGE),
@@ -378,19 +378,19 @@ impl OriginFetch<'_> {
     }
 
     /// Whether the stored copy may only be used offline.
-    fn is_withheld(self, kept: &StoredCopy) -> bool {
-        matches!(verdict(self.context, self.ask, kept).reuse, Reuse::Withheld(_))
+    fn is_withheld(self, copy: &StoredCopy) -> bool {
+        matches!(verdict(self.context, self.ask, copy).reuse, Reuse::Withheld(_))
     }
 
     fn serve_unstored(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
         match (download.take(), self.found.own(), self.ask.copy.verdict) {
             // RFC 5861 §4; a form never gets a stored response.
-            (Some(answer), Some(kept), Some(verdict))
+            (Some(answer), Some(copy), Some(verdict))
                 if verdict.instead_of_error
                     && is_failure(answer.status())
                     && self.ask.form.is_none() =>
             {
-                Some(self.serve_copy(kept, CacheStatus::InsteadOf(answer.status())))
+                Some(self.serve_copy(copy, CacheStatus::InsteadOf(answer.status())))
             }
             (Some(answer), ..) if !self.is_acceptable(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
@@ -407,39 +407,39 @@ impl OriginFetch<'_> {
     fn answer_failure(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
-        let kept = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
-        let kept = kept.map(|kept| (kept, verdict(self.context, self.ask, kept)));
-        let of_use = kept.filter(|(kept, verdict)| is_of_use(self.ask.start.mode, kept, verdict));
-        let Some((kept, verdict)) = of_use else {
-            let kept = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
-            return reply::failed(self.context, self.ask, failure, kept.map(Arc::as_ref));
+        let copy = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
+        let copy = copy.map(|copy| (copy, verdict(self.context, self.ask, copy)));
+        let of_use = copy.filter(|(copy, verdict)| is_of_use(self.ask.start.mode, copy, verdict));
+        let Some((copy, verdict)) = of_use else {
+            let copy = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
+            return reply::failed(self.context, self.ask, failure, copy.map(Arc::as_ref));
         };
         match verdict.unreachable {
             _ if matches!(failure, Failure::Offline) => {
-                self.serve_copy(kept, CacheStatus::Hit(HitReason::Offline))
+                self.serve_copy(copy, CacheStatus::Hit(HitReason::Offline))
             }
-            Unreachable::Serve => self.serve_copy(kept, CacheStatus::Unreachable(None)),
+            Unreachable::Serve => self.serve_copy(copy, CacheStatus::Unreachable(None)),
             Unreachable::ServeOverruled => {
                 let by = Override::ServeUnreachable.as_str();
-                self.serve_copy(kept, CacheStatus::Unreachable(Some(by)))
+                self.serve_copy(copy, CacheStatus::Unreachable(Some(by)))
             }
             // In auto mode, whether the origin responds determines whether we are online. So an
             // origin that does not respond must not hide a stored page.
             Unreachable::Forbidden if self.context.base.mode.chosen() == ModeSetting::Auto => {
-                self.serve_copy(kept, CacheStatus::Unreachable(Some("auto")))
+                self.serve_copy(copy, CacheStatus::Unreachable(Some("auto")))
             }
             Unreachable::Forbidden if matches!(verdict.reuse, Reuse::Withheld(_)) => {
-                reply::failed(self.context, self.ask, failure, Some(kept))
+                reply::failed(self.context, self.ask, failure, Some(copy))
             }
             Unreachable::Forbidden => {
-                reply::revalidation_failed(self.context, self.ask, kept, failure)
+                reply::revalidation_failed(self.context, self.ask, copy, failure)
             }
         }
     }
 
     /// Serves the stored copy in place of a response of its origin.
-    fn serve_copy(self, kept: &Arc<StoredCopy>, status: CacheStatus) -> Response<Body> {
-        let fields = serve_copy::unconfirmed_fields(self.ask, kept);
-        serve_copy::answer(self.context, self.ask, kept, fields, self.conditions, status)
+    fn serve_copy(self, copy: &Arc<StoredCopy>, status: CacheStatus) -> Response<Body> {
+        let fields = serve_copy::unconfirmed_fields(self.ask, copy);
+        serve_copy::answer(self.context, self.ask, copy, fields, self.conditions, status)
     }
 }

@@ -17,7 +17,7 @@ use wwwoffle_http::caching::noise::Nearness;
 #[derive(Debug)]
 pub(super) struct RequestPlan {
     /// The copy that answers the request, if necessary after revalidation.
-    pub(super) kept: Option<Arc<StoredCopy>>,
+    pub(super) copy: Option<Arc<StoredCopy>>,
     /// All copies.
     pub(super) found: CopyLookup,
     /// The decision.
@@ -34,45 +34,45 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask).await?;
-    if found.fallback_copy().is_some_and(|kept| !kept.status.is_server_error()) {
+    if found.fallback_copy().is_some_and(|copy| !copy.status.is_server_error()) {
         ask.copy.near = found.is_respelled().then_some(Nearness::Spelling);
-    } else if let Some((near, kept)) = Box::pin(near::find(context, ask)).await? {
+    } else if let Some((near, copy)) = Box::pin(near::find(context, ask)).await? {
         ask.copy.near = Some(near);
-        found = CopyLookup::replacing(kept);
+        found = CopyLookup::replacing(copy);
     }
     let then = memento::choose(context, ask, &found).await?;
-    let kept = if mode == Mode::Offline { found.fallback_copy() } else { found.own() };
-    let verdict = kept.map(|kept| verdict::verdict(context, ask, kept));
+    let copy = if mode == Mode::Offline { found.fallback_copy() } else { found.own() };
+    let verdict = copy.map(|copy| verdict::verdict(context, ask, copy));
     ask.copy.verdict =
-        verdict.filter(|verdict| kept.is_some_and(|kept| is_of_use(mode, kept, verdict)));
-    let kept = kept.filter(|_| ask.copy.verdict.is_some()).map(Arc::clone);
+        verdict.filter(|verdict| copy.is_some_and(|copy| is_of_use(mode, copy, verdict)));
+    let copy = copy.filter(|_| ask.copy.verdict.is_some()).map(Arc::clone);
     let online = ask.copy.verdict.map_or_else(OnlineUse::default, |verdict| verdict.reuse.into());
     ask.asked.dated = then.is_some();
     // A version is never revalidated.
     ask.copy.verdict = ask.copy.verdict.filter(|_| then.is_none());
-    let kept = then.or(kept);
-    let how = usable_form(ask, kept.as_deref());
+    let copy = then.or(copy);
+    let how = usable_form(ask, copy.as_deref());
     if how == CopyState::Uncoded {
         // A copy that cannot be decoded is requested again in a coding that this client accepts.
         ask.codings.use_client_codings();
     }
     let mut asked = ask.asked;
-    asked.reload |= mode == Mode::Autodial && is_invalid(kept.as_deref());
-    Ok(RequestPlan { kept, found, decision: decide(mode, how, online, asked) })
+    asked.reload |= mode == Mode::Autodial && is_invalid(copy.as_deref());
+    Ok(RequestPlan { copy, found, decision: decide(mode, how, online, asked) })
 }
 
 /// Whether, and in which form, the client can read the stored copy.
-fn usable_form(ask: &ProxyRequest, kept: Option<&StoredCopy>) -> CopyState {
-    match kept {
+fn usable_form(ask: &ProxyRequest, copy: Option<&StoredCopy>) -> CopyState {
+    match copy {
         None => CopyState::Nothing,
-        Some(kept) if reads(ask, kept) => CopyState::Whole,
+        Some(copy) if reads(ask, copy) => CopyState::Whole,
         Some(_) => CopyState::Uncoded,
     }
 }
 
 /// Whether the client can read the stored copy. A range cannot be served from a copy that must be
 /// decoded.
-pub(super) fn reads(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
-    let delivery = ask.codings.deliver(kept.status, &kept.fields);
+pub(super) fn reads(ask: &ProxyRequest, copy: &StoredCopy) -> bool {
+    let delivery = ask.codings.deliver(copy.status, &copy.fields);
     delivery.is_readable() && !(delivery.is_decoded() && ranges::has_ranges(ask))
 }

@@ -98,7 +98,7 @@ pub(super) fn refuse_inward(
         return None;
     }
     let (url, failure) = (resource.url.as_str(), OriginFailure::Inward);
-    let message = Message::OriginFailed { url, failure, kept: None };
+    let message = Message::OriginFailed { url, failure, copy: None };
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
     Some(reply::message_for(context, &reader, audience, &message))

@@ -61,15 +61,15 @@ pub(super) fn replay_conditions(
     if plan.decision != Decision::Serve || ask.copy.near.is_some() || is_told {
         return None;
     }
-    let (kept, lookups) = (plan.kept.as_deref()?, plan.found.lookups()?);
+    let (copy, lookups) = (plan.copy.as_deref()?, plan.found.lookups()?);
     let is_anybody = !ask.is_personal() && ask.start.config.allowed_users.users.is_empty();
     // A range may be served from segments, which a cached lookup does not contain.
     let is_plain =
         !ask.head.fields.contains_key(RANGE) && ask.copy.control == RequestControl::default();
-    if !is_anybody || !is_plain || !stays_servable(ask, kept) {
+    if !is_anybody || !is_plain || !stays_servable(ask, copy) {
         return None;
     }
-    let age = current_age(&kept.fields, exchange(kept), ask.start.now).at_least;
+    let age = current_age(&copy.fields, exchange(copy), ask.start.now).at_least;
     Some(ReplayConditions {
         config: ask.start.config.clone(),
         mode: ask.start.mode,
@@ -81,8 +81,8 @@ pub(super) fn replay_conditions(
 }
 
 /// Whether the stored copy may still be served one second later.
-fn stays_servable(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
-    if kept.status.is_server_error() {
+fn stays_servable(ask: &ProxyRequest, copy: &StoredCopy) -> bool {
+    if copy.status.is_server_error() {
         return false;
     }
     match ask.start.mode {

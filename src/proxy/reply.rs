@@ -123,20 +123,20 @@ pub fn with_status(mut response: Response<Body>, status: CacheStatus) -> Respons
     response
 }
 
-/// The response to a request that got no usable response of its origin. `kept` is a stored copy
+/// The response to a request that got no usable response of its origin. `copy` is a stored copy
 /// that the message mentions, because the copy must not be served.
 #[must_use]
 pub fn failed(
     context: &ProxyContext,
     ask: &ProxyRequest,
     failure: &Failure,
-    kept: Option<&StoredCopy>,
+    copy: Option<&StoredCopy>,
 ) -> Response<Body> {
     let chain = failure.chain();
     let url = ask.resource.url.as_str();
-    let kept = kept.map(|kept| copy(url, kept));
+    let copy = copy.map(|copy| copy_info(url, copy));
     let notice = match origin_failure(failure, &chain) {
-        Some(failure) => Message::OriginFailed { url, failure, kept },
+        Some(failure) => Message::OriginFailed { url, failure, copy },
         None if matches!(failure, Failure::Offline) => {
             Message::OfflineRefused { method: ask.head.method.as_str(), url }
         }
@@ -179,8 +179,8 @@ fn message_with_offers(
     with_status(render(&shell, page), status)
 }
 
-fn copy<'a>(url: &'a str, kept: &StoredCopy) -> CopyInfo<'a> {
-    CopyInfo { url, stored: kept.entry.stored(), came: kept.entry.received() }
+fn copy_info<'a>(url: &'a str, copy: &StoredCopy) -> CopyInfo<'a> {
+    CopyInfo { url, stored: copy.entry.stored(), came: copy.entry.received() }
 }
 
 /// The mark of a response that only says that the mode changed to offline during the request.
@@ -192,11 +192,11 @@ pub(super) struct OfflineSwitchMark;
 pub(super) fn revalidation_failed(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &StoredCopy,
+    copy: &StoredCopy,
     failure: &Failure,
 ) -> Response<Body> {
     let url = ask.resource.url.as_str();
-    let notice = Message::MustAsk { url, detail: &failure.chain(), kept: copy(url, kept) };
+    let notice = Message::MustAsk { url, detail: &failure.chain(), copy: copy_info(url, copy) };
     message_with_offers(context, ask, CacheStatus::MustAsk, &notice)
 }
 

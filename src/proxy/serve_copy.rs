@@ -28,23 +28,23 @@ use wwwoffle_http::head;
 pub(super) fn serve(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     status: CacheStatus,
 ) -> Response<Body> {
     let conditions = Conditions::of(&ask.head.fields);
-    let fields = if replays_cookies(ask, kept) {
-        sendable_fields(ask, kept)
+    let fields = if replays_cookies(ask, copy) {
+        sendable_fields(ask, copy)
     } else {
-        unconfirmed_fields(ask, kept)
+        unconfirmed_fields(ask, copy)
     };
-    answer(context, ask, kept, fields, &conditions, status)
+    answer(context, ask, copy, fields, &conditions, status)
 }
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:
 /// such a copy is equivalent to a response that its origin has just sent (RFC 9111 §4, §7.3).
-fn replays_cookies(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
+fn replays_cookies(ask: &ProxyRequest, copy: &StoredCopy) -> bool {
     let is_fresh = ask.copy.verdict.is_some_and(|verdict| verdict.reuse == Reuse::Fresh);
-    let is_own = kept.entry.place().owner().is_some();
+    let is_own = copy.entry.place().owner().is_some();
     ask.start.mode == Mode::Online && is_own && is_fresh
 }
 
@@ -52,18 +52,18 @@ fn replays_cookies(ask: &ProxyRequest, kept: &StoredCopy) -> bool {
 /// browser may have newer cookies, and old ones could log the person out. The cookies of a shared
 /// copy belong to its first client. Offline all other fields are sent, so that the copy is shown as
 /// it was stored.
-pub(super) fn unconfirmed_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
-    let mut fields = sendable_fields(ask, kept);
+pub(super) fn unconfirmed_fields(ask: &ProxyRequest, copy: &StoredCopy) -> HeaderMap {
+    let mut fields = sendable_fields(ask, copy);
     owner::remove_cookies(&mut fields);
     fields
 }
 
 /// The fields of a stored copy that may be sent without revalidation.
-fn sendable_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
-    let mut fields = kept.fields.clone();
+fn sendable_fields(ask: &ProxyRequest, copy: &StoredCopy) -> HeaderMap {
+    let mut fields = copy.fields.clone();
     if ask.start.mode.may_dial() {
         for name in
-            withheld_fields(&ResponseControl::of(&kept.fields), ask.start.config.caching.shared)
+            withheld_fields(&ResponseControl::of(&copy.fields), ask.start.config.caching.shared)
         {
             fields.remove(name);
         }
@@ -75,12 +75,12 @@ fn sendable_fields(ask: &ProxyRequest, kept: &StoredCopy) -> HeaderMap {
 pub(super) fn answer(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     fields: HeaderMap,
     conditions: &Conditions,
     status: CacheStatus,
 ) -> Response<Body> {
-    let mut response = build_response(context, ask, kept, fields, conditions);
+    let mut response = build_response(context, ask, copy, fields, conditions);
     status.mark(&mut response);
     response
 }
@@ -88,62 +88,62 @@ pub(super) fn answer(
 fn build_response(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     mut fields: HeaderMap,
     conditions: &Conditions,
 ) -> Response<Body> {
-    context.storage.index.record_use(kept.entry.place(), timestamp(clock::now()));
-    let delivery = ask.codings.deliver(kept.status, &fields);
+    context.storage.index.record_use(copy.entry.place(), timestamp(clock::now()));
+    let delivery = ask.codings.deliver(copy.status, &fields);
     delivery.amend(&mut fields);
-    set_age(&mut fields, exchange(kept), clock::now());
+    set_age(&mut fields, exchange(copy), clock::now());
     add_via(&mut fields, Version::HTTP_11, &context.base.pseudonym);
-    if conditions.are_met_by(kept.status, &fields) {
+    if conditions.are_met_by(copy.status, &fields) {
         conditional::not_modified(&mut fields);
         return without_body(StatusCode::NOT_MODIFIED, fields);
     }
-    if has_no_body(kept.status) {
-        return without_body(kept.status, fields);
+    if has_no_body(copy.status) {
+        return without_body(copy.status, fields);
     }
     // A decoded body has no ranges.
     if !delivery.is_decoded() {
-        if let Some(part) = ranges::serve::ranges(context, ask, kept, &fields) {
+        if let Some(part) = ranges::serve::ranges(context, ask, copy, &fields) {
             return part;
         }
         // Online the origin itself declares whether it supports ranges, also for HEAD.
-        if kept.status == StatusCode::OK && ask.start.mode != Mode::Online {
+        if copy.status == StatusCode::OK && ask.start.mode != Mode::Online {
             ranges::serve::accept(&mut fields);
         }
     }
-    let trailers = trailers(ask, kept);
+    let trailers = trailers(ask, copy);
     if delivery.is_decoded() {
         // The decoded length is known only at the end.
         fields.remove(CONTENT_LENGTH);
     } else if trailers.is_none() {
-        fields.insert(CONTENT_LENGTH, HeaderValue::from(kept.entry.body_len()));
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(copy.entry.body_len()));
     } else {
         // Trailers need the chunked coding, which excludes a length (RFC 9112 §6.2).
         fields.remove(CONTENT_LENGTH);
     }
     // For HEAD, a body that must be decoded is checked before the response, as for GET.
     if ask.head.method == Method::HEAD && !delivery.is_decoded() {
-        return without_body(kept.status, fields);
+        return without_body(copy.status, fields);
     }
-    if let StoredBody::Whole(whole) = kept.entry.body()
+    if let StoredBody::Whole(whole) = copy.entry.body()
         && !delivery.is_decoded()
         && trailers.is_none()
     {
         let whole = Bytes::from_owner(whole.clone());
-        let mut response = respond(kept.status, fields, body::from_bytes(whole.clone()));
+        let mut response = respond(copy.status, fields, body::from_bytes(whole.clone()));
         response.extensions_mut().insert(WholeBody(whole));
         return response;
     }
-    let mut response = respond(kept.status, fields, body::empty());
-    recode::put(&mut response, ask, delivery, body::stored(&context.storage.store, kept, trailers));
+    let mut response = respond(copy.status, fields, body::empty());
+    recode::put(&mut response, ask, delivery, body::stored(&context.storage.store, copy, trailers));
     response
 }
 
-fn trailers(ask: &ProxyRequest, kept: &StoredCopy) -> Option<HeaderMap> {
-    let lines = kept.entry.trailers().filter(|_| ask.head.trailers)?;
+fn trailers(ask: &ProxyRequest, copy: &StoredCopy) -> Option<HeaderMap> {
+    let lines = copy.entry.trailers().filter(|_| ask.head.trailers)?;
     head::read_lines(lines).ok().filter(|trailers| !trailers.is_empty())
 }
 

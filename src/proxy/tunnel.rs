@@ -259,7 +259,7 @@ fn refuse(
 ) -> Response<Body> {
     let chain = failure.chain();
     let notice = match reply::origin_failure(failure, &chain) {
-        Some(failure) => Message::OriginFailed { url: host_port, failure, kept: None },
+        Some(failure) => Message::OriginFailed { url: host_port, failure, copy: None },
         None => Message::TunnelOffline { host_port },
     };
     let mut response = reply::message(context, reader, &notice);

@@ -96,8 +96,8 @@ pub async fn invalidate_after_response(
         for place in &places {
             match store.entries(place).await {
                 Ok(all) => {
-                    for kept in all {
-                        invalidate(store, Arc::new(kept), when).await;
+                    for copy in all {
+                        invalidate(store, Arc::new(copy), when).await;
                     }
                 }
                 Err(error) => {

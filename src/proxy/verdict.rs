@@ -19,18 +19,18 @@ use wwwoffle_http::caching::reuse::{
 use wwwoffle_http::caching::storing::RequestFacts;
 
 /// The permitted use of a stored copy for a request.
-pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &StoredCopy) -> Verdict {
+pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, copy: &StoredCopy) -> Verdict {
     let policy =
         policy(&ask.start.config, &UrlParts::of(&ask.bare), context.base.mode.online_since());
     let mut verdict = decide_reuse(
-        &stored(kept, ask.has_credentials()),
+        &stored(copy, ask.has_credentials()),
         &ask.copy.control,
         &policy,
         ask.start.now,
     );
     // Revalidations of segments are not recorded, so each client would cause another background
     // revalidation. Therefore segments are revalidated before they are served.
-    if kept.part.is_some() && verdict.reuse == Reuse::Refreshing {
+    if copy.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }
     verdict
@@ -40,20 +40,20 @@ pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, kept: &StoredC
 pub(crate) fn is_fresh(
     context: &ProxyContext,
     url: &CanonicalUrl,
-    kept: &StoredCopy,
+    copy: &StoredCopy,
     credentials: bool,
 ) -> bool {
     let policy =
         policy(&context.base.config(), &UrlParts::of(url), context.base.mode.online_since());
-    let stored = stored(kept, credentials);
+    let stored = stored(copy, credentials);
     let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
     verdict.reuse == Reuse::Fresh
 }
 
 /// Whether a stored copy may be served at all. An error of an origin (`5xx`) may be served only
 /// while it is fresh, and not offline.
-pub(super) fn is_of_use(mode: Mode, kept: &StoredCopy, verdict: &Verdict) -> bool {
-    !kept.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
+pub(super) fn is_of_use(mode: Mode, copy: &StoredCopy, verdict: &Verdict) -> bool {
+    !copy.status.is_server_error() || (mode.may_dial() && verdict.reuse == Reuse::Fresh)
 }
 
 /// The configured policy for a URL. `dials_since` is the time when connections to origins were last
@@ -83,18 +83,18 @@ pub(super) fn policy(config: &Config, url: &UrlParts<'_>, dials_since: SystemTim
 }
 
 /// The times when a stored copy, or the last `304` for it, was requested and arrived.
-pub(super) fn exchange(kept: &StoredCopy) -> ExchangeTimes {
-    ExchangeTimes { sent: kept.entry.requested().into(), received: kept.entry.responded().into() }
+pub(super) fn exchange(copy: &StoredCopy) -> ExchangeTimes {
+    ExchangeTimes { sent: copy.entry.requested().into(), received: copy.entry.responded().into() }
 }
 
-fn stored(kept: &StoredCopy, credentials: bool) -> StoredResponse<'_> {
-    let no_store = RequestControl::of(&kept.request).no_store;
+fn stored(copy: &StoredCopy, credentials: bool) -> StoredResponse<'_> {
+    let no_store = RequestControl::of(&copy.request).no_store;
     StoredResponse {
-        status: kept.status,
-        fields: &kept.fields,
-        exchange: exchange(kept),
+        status: copy.status,
+        fields: &copy.fields,
+        exchange: exchange(copy),
         // Credentials are part of the key: a copy either was requested with them, or is shared.
         requested: RequestFacts { no_store, credentials },
-        is_invalid: kept.entry.invalid_since().is_some(),
+        is_invalid: copy.entry.invalid_since().is_some(),
     }
 }

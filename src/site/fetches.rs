@@ -92,7 +92,7 @@ pub(super) enum RefreshError {
 /// Shows the form for the URL in the arguments: `?URL`, or `?url=URL`.
 pub(super) fn options(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let url = url_in(arguments);
-    show(caller, &RecursiveRequest { aim: as_configured(caller, &url), url }, None)
+    show(caller, &RecursiveRequest { spec: as_configured(caller, &url), url }, None)
 }
 
 /// Shows the form that a link in the syntax of WWWOFFLE 2.9 leads to, filled in with the arguments
@@ -103,7 +103,7 @@ pub(super) fn show_for_link(caller: &Caller, arguments: Option<&str>) -> Respons
     let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let asked = RecursiveRequest::read(pairs).unwrap_or_else(|_| {
         let url = form.value("url").unwrap_or_default().trim().to_owned();
-        RecursiveRequest { aim: as_configured(caller, &url), url }
+        RecursiveRequest { spec: as_configured(caller, &url), url }
     });
     show(caller, &asked, None)
 }
@@ -119,7 +119,7 @@ pub(super) async fn refresh(caller: &Caller, arguments: Option<&str>) -> Respons
     match refresh_now(caller, &url).await {
         Ok(response) => response,
         Err(error) => {
-            let asked = RecursiveRequest { aim: as_configured(caller, &url), url };
+            let asked = RecursiveRequest { spec: as_configured(caller, &url), url };
             show_again(caller, &asked, None, error).unwrap_or_else(|error| failed(caller, &error))
         }
     }
@@ -214,8 +214,8 @@ async fn submit_for_site(
     url.clone_into(&mut asked.url);
     let (pages, bytes) = (MOST_FOR_SITE, Some(MOST_BYTES_FOR_SITE));
     let limits = Limits { pages, bytes, ..Limits::default() };
-    let depth = asked.aim.depth.min(DEEPEST_FOR_SITE);
-    asked.aim = FetchSpec { depth, scope: Scope::Host, limits, ..FetchSpec::default() };
+    let depth = asked.spec.depth.min(DEEPEST_FOR_SITE);
+    asked.spec = FetchSpec { depth, scope: Scope::Host, limits, ..FetchSpec::default() };
     let url = target::of_url(&asked.url, &caller.context.base.local)?.url;
     let host_of = |start: &str| {
         target::of_url(start, &caller.context.base.local)
@@ -342,7 +342,7 @@ fn show_again(
     {
         faults.push(FormFault::new("url", no_url()));
     }
-    let depth = depth.map_or_else(|| asked.aim.depth.to_string(), str::to_owned);
+    let depth = depth.map_or_else(|| asked.spec.depth.to_string(), str::to_owned);
     Ok(caller.page(page::options_again(&caller.shell, asked, &depth, &faults)))
 }
 

@@ -170,7 +170,7 @@ pub(super) async fn timemap(caller: &Caller, arguments: Option<&str>) -> Respons
 /// Shows one version: the current one, unless the arguments name another one.
 pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     match read(caller, arguments).await {
-        Ok(kept) => serve_version(caller, &kept).await,
+        Ok(copy) => serve_version(caller, &copy).await,
         Err(error) => no_difference_page(caller, arguments, &error),
     }
 }
@@ -185,22 +185,22 @@ async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<StoredCopy
         })?;
     let found = found.ok_or(NotCompared::NotKept)?;
     let stored = asked.at.unwrap_or_else(|| found.current.entry.stored());
-    let kept = found.read(&context.storage, stored).await?;
-    Ok(kept.ok_or(NotCompared::NoVersion)?)
+    let copy = found.read(&context.storage, stored).await?;
+    Ok(copy.ok_or(NotCompared::NoVersion)?)
 }
 
 /// Shows a stored response under our own origin. [`GLASS_CASE`] prevents it from acting in our
 /// name. A page gets a `<base>` element for its links.
-async fn serve_version(caller: &Caller, kept: &Arc<StoredCopy>) -> Response<Body> {
-    let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
-    let mut theirs = kept.fields.clone();
+async fn serve_version(caller: &Caller, copy: &Arc<StoredCopy>) -> Response<Body> {
+    let delivery = CodingTerms::of_a_reader().deliver(copy.status, &copy.fields);
+    let mut theirs = copy.fields.clone();
     delivery.amend(&mut theirs);
-    let url = kept.entry.url();
-    let mut body = recode::body(delivery, body::stored(&caller.context.storage.store, kept, None));
+    let url = copy.entry.url();
+    let mut body = recode::body(delivery, body::stored(&caller.context.storage.store, copy, None));
     if is_page(&theirs) {
         body = base_element::insert_base(body, url).await;
     }
-    let mut response = caller.other(kept.status, None, body);
+    let mut response = caller.other(copy.status, None, body);
     let fields = response.headers_mut();
     for name in SHOWN {
         if let Some(value) = theirs.get(&name) {
@@ -208,14 +208,14 @@ async fn serve_version(caller: &Caller, kept: &Arc<StoredCopy>) -> Response<Body
         }
     }
     // A relative `Location` would lead to a page of ours, so the absolute URL is sent.
-    if let Some(to) = location(url, kept.status, &theirs)
+    if let Some(to) = location(url, copy.status, &theirs)
         && let Ok(to) = HeaderValue::try_from(to)
     {
         fields.insert(LOCATION, to);
     }
     fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
     fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    let entry = &kept.entry;
+    let entry = &copy.entry;
     let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.received()));
     // The referrer tells the proxy the time of the version, so that sub-resources are served from
     // that time.

@@ -34,9 +34,9 @@ const MOST_ICONS: usize = 30_000;
 /// asks for them.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let context = &caller.context;
-    let kept = stored_pages(caller).await;
-    let is_ready = kept.is_ok();
-    let (total, recent) = kept.unwrap_or_default();
+    let stored = stored_pages(caller).await;
+    let is_ready = stored.is_ok();
+    let (total, recent) = stored.unwrap_or_default();
     let standing = context.base.config_standing().await;
     let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let home = HomePage {
@@ -100,12 +100,12 @@ fn with_icons(items: Vec<IndexItem>, icons: &IconFinder<'_>) -> Vec<RecentPage> 
 }
 
 /// Returns the use of the disk; `None` if it is unknown.
-fn space(caller: &Caller, kept: StoredTotal) -> Option<DiskUse> {
+fn space(caller: &Caller, stored: StoredTotal) -> Option<DiskUse> {
     let context = &caller.context;
     let (config, disk) = (context.base.config(), room(context.storage.store.spool().root()).ok()?);
     Some(DiskUse {
-        entries: kept.entries,
-        kept: kept.bytes,
+        entries: stored.entries,
+        kept: stored.bytes,
         free: disk.free,
         total: disk.total,
         least: min_free(&config, Some(disk)),

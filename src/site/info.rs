@@ -53,15 +53,15 @@ pub(super) async fn of(
     url: &str,
 ) -> Result<Info<Text>, InfoError> {
     let (url, places) = Places::of_text(url, &context.base.local, owner)?;
-    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
-    let entry = kept.map(|kept| kept.entry);
+    let copy = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
+    let entry = copy.map(|copy| copy.entry);
     let parts = match &entry {
         Some(entry) => complete::look_at(&context.fetch, url, entry.clone(), owner.clone()).await?,
         None => None,
     };
     let mut details = self::entry_info::of(&places.public, entry.as_ref(), parts);
-    if let (Some(kept), Some(entry)) = (&mut details.kept, entry.filter(Entry::shares_body)) {
-        kept.storage.sharing = sharing(context, entry).await;
+    if let (Some(copy), Some(entry)) = (&mut details.kept, entry.filter(Entry::shares_body)) {
+        copy.storage.sharing = sharing(context, entry).await;
     }
     let pins = context.storage.store.run(wwwoffle_spool::Spool::pins).await?;
     Ok(Info { pinned: pins.contains(&details.url), ..details })

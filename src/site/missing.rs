@@ -33,11 +33,11 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
 async fn show_similar_pages(caller: &Caller, url: &CanonicalUrl) -> Result<Response<Body>, Error> {
     let (context, owner) = (&caller.context, &caller.owner);
     let places = Places::of_url(url, owner);
-    let kept = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
+    let copy = look_up(&context.storage.store, &places).await?.choose(Mode::Offline);
     let likes = like::all(&context.proxy, owner, url).await?;
     let page = MissingPage {
         url: url.as_str(),
-        is_kept: kept.is_some(),
+        is_kept: copy.is_some(),
         has_versions: like::has_versions(&context.proxy, &places).await?,
         likes: &likes,
     };

@@ -87,7 +87,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         schedule: known.as_ref().map(|known| known.schedule),
         versions: known.as_ref().map(|known| known.versions),
         max_versions: monitor::MAX_VERSIONS,
-        aim: known.as_ref().and_then(|known| monitor::fetch_spec(&known.request)),
+        spec: known.as_ref().and_then(|known| monitor::fetch_spec(&known.request)),
     };
     caller.page(page::options(&caller.shell, &form))
 }

@@ -52,14 +52,14 @@ pub fn from_bytes(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// Returns the body of `kept`, followed by `trailers`.
+/// Returns the body of `copy`, followed by `trailers`.
 ///
 /// A body read from the disk is checked against its digest on the way. Its last piece is held back
 /// until the digest matches, so that a damaged body never looks complete to its receiver. A
 /// verified body is not checked again while the hot set knows that its file is unchanged.
 #[must_use]
-pub fn stored(store: &Store, kept: &Arc<StoredCopy>, trailers: Option<HeaderMap>) -> Body {
-    match kept.entry.body() {
+pub fn stored(store: &Store, copy: &Arc<StoredCopy>, trailers: Option<HeaderMap>) -> Body {
+    match copy.entry.body() {
         StoredBody::Whole(bytes) if trailers.is_none() => {
             from_bytes(Bytes::from_owner(bytes.clone()))
         }
@@ -71,7 +71,7 @@ pub fn stored(store: &Store, kept: &Arc<StoredCopy>, trailers: Option<HeaderMap>
         StoredBody::File(file) => {
             let reading = BodyReader {
                 store: store.clone(),
-                kept: Arc::clone(kept),
+                copy: Arc::clone(copy),
                 file: file.clone(),
                 verifier: (!file.is_verified()).then(|| file.verifier()),
                 position: 0,
@@ -102,8 +102,8 @@ pub enum RangeOf {
 /// sent. If the file is damaged, the body ends with an error and the file is moved to `damaged/`.
 #[must_use]
 pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
-    if let RangeOf::Kept(kept) = &of
-        && let StoredBody::Whole(bytes) = kept.entry.body()
+    if let RangeOf::Kept(copy) = &of
+        && let StoredBody::Whole(bytes) = copy.entry.body()
     {
         let bytes = Bytes::from_owner(bytes.clone());
         let within = |offset| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
@@ -111,7 +111,7 @@ pub fn range(store: &Store, of: RangeOf, range: Range<u64>) -> Body {
         return from_bytes(bytes.slice(start.min(end)..end));
     }
     let from = match &of {
-        RangeOf::Kept(kept) => kept.entry.verified(),
+        RangeOf::Kept(copy) => copy.entry.verified(),
         RangeOf::Partial(partial) => partial.verified(),
     };
     let reading = RangeReading { store: store.clone(), of, from, range };
@@ -161,7 +161,7 @@ impl RangeReading {
             }
             Err(error) if error.is_damaged() => {
                 match self.of {
-                    RangeOf::Kept(kept) => self.store.set_aside(kept).await,
+                    RangeOf::Kept(copy) => self.store.set_aside(copy).await,
                     RangeOf::Partial(partial) => self.store.repair_partial(partial.place()).await,
                 }
                 Err(BodyError::Damaged)
@@ -174,7 +174,7 @@ impl RangeReading {
 /// A stored body being read from the disk.
 struct BodyReader {
     store: Store,
-    kept: Arc<StoredCopy>,
+    copy: Arc<StoredCopy>,
     file: BodyFile,
     /// The verifier of the body; `None` if the body was verified before.
     verifier: Option<Verifier>,
@@ -206,7 +206,7 @@ impl BodyReader {
                 Ok(Some(self.with(bytes)))
             }
             DiskPiece::Damaged => {
-                self.store.set_aside(self.kept).await;
+                self.store.set_aside(self.copy).await;
                 Err(BodyError::Damaged)
             }
             DiskPiece::Unreadable(error) => {

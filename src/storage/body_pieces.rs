@@ -15,10 +15,10 @@ use crate::net::upstream::BoxError;
 pub(crate) struct BodyPieces(Body);
 
 impl BodyPieces {
-    /// The body of `kept`, from its beginning.
-    pub(crate) fn of(store: &Store, kept: &Arc<StoredCopy>) -> Self {
-        let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
-        Self(decoded::body(delivery, body::stored(store, kept, None), Arc::default()))
+    /// The body of `copy`, from its beginning.
+    pub(crate) fn of(store: &Store, copy: &Arc<StoredCopy>) -> Self {
+        let delivery = CodingTerms::of_a_reader().deliver(copy.status, &copy.fields);
+        Self(decoded::body(delivery, body::stored(store, copy, None), Arc::default()))
     }
 
     /// The next piece; `None` at the end.
@@ -47,10 +47,10 @@ impl BodyPieces {
 /// disk.
 pub(crate) async fn read_beginning(
     store: &Store,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     length: usize,
 ) -> Result<Vec<u8>, BoxError> {
-    let (mut pieces, mut head) = (BodyPieces::of(store, kept), Vec::new());
+    let (mut pieces, mut head) = (BodyPieces::of(store, copy), Vec::new());
     while head.len() < length
         && let Some(piece) = pieces.next().await?
     {

@@ -25,7 +25,7 @@ impl CopyPair {
     /// Leaves out entries for other spellings of the URL.
     #[must_use]
     pub fn spelled(self, spelling: &Spelling) -> Self {
-        let is_exact = |kept: &StoredCopy| spelling.is_of(kept.entry.place().variant_text());
+        let is_exact = |copy: &StoredCopy| spelling.is_of(copy.entry.place().variant_text());
         Self { own: self.own.filter(is_exact), public: self.public.filter(is_exact) }
     }
 
@@ -55,7 +55,7 @@ impl CopyPair {
 pub async fn look_up(store: &Store, places: &Places) -> Result<CopyPair, Error> {
     let own = preferred(store, &places.own, &places.spelling).await?;
     let public = preferred(store, &places.public, &places.spelling).await?;
-    Ok(CopyPair { own, public: public.filter(|kept| places.accepts_public(&kept.fields, false)) })
+    Ok(CopyPair { own, public: public.filter(|copy| places.accepts_public(&copy.fields, false)) })
 }
 
 async fn preferred(
@@ -65,11 +65,11 @@ async fn preferred(
 ) -> Result<Option<StoredCopy>, Error> {
     let entries = store.entries(place).await?.into_iter();
     // Of several entries with the same preference, this returns the first, which is the newest.
-    Ok(entries.min_by_key(|kept| spelling.preference(kept.entry.place().variant_text())))
+    Ok(entries.min_by_key(|copy| spelling.preference(copy.entry.place().variant_text())))
 }
 
-fn date(kept: &StoredCopy) -> SystemTime {
-    parse_date(&kept.fields).unwrap_or_else(|| kept.entry.received().into())
+fn date(copy: &StoredCopy) -> SystemTime {
+    parse_date(&copy.fields).unwrap_or_else(|| copy.entry.received().into())
 }
 
 fn parse_date(fields: &HeaderMap) -> Option<SystemTime> {

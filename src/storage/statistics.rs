@@ -25,11 +25,11 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// the daemon stops.
 pub async fn begin(context: &Arc<StorageContext>) {
     match context.store.run(wwwoffle_spool::Spool::statistics).await {
-        Ok((kept, damage)) => {
+        Ok((stored, damage)) => {
             if let Some(damage) = damage {
                 warn!(%damage, "damaged statistics were moved to damaged/; counting starts at zero");
             }
-            context.statistics.ledger(clock::now()).restore(kept);
+            context.statistics.ledger(clock::now()).restore(stored);
         }
         // If the stored statistics cannot be read now, writing would replace them by smaller ones.
         Err(error) => {

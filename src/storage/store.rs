@@ -96,7 +96,7 @@ impl Store {
     /// # Errors
     ///
     /// If the disk fails.
-    pub async fn kept(&self, place: &Place) -> Result<Option<StoredCopy>, Error> {
+    pub async fn stored_copy(&self, place: &Place) -> Result<Option<StoredCopy>, Error> {
         Ok(self.entries(place).await?.into_iter().next())
     }
 
@@ -115,8 +115,8 @@ impl Store {
         Ok(entries.found.into_iter().filter_map(StoredCopy::read).collect())
     }
 
-    /// Stores an update of `kept` and returns the new state. Returns `None` and changes nothing if
-    /// another entry has replaced `kept`, or `kept` is incomplete. So a stale incomplete entry is
+    /// Stores an update of `copy` and returns the new state. Returns `None` and changes nothing if
+    /// another entry has replaced `copy`, or `copy` is incomplete. So a stale incomplete entry is
     /// revalidated at each request.
     ///
     /// # Errors
@@ -124,14 +124,14 @@ impl Store {
     /// If the disk fails or is full, or the new head cannot be stored. The entry is then unchanged.
     pub async fn update(
         &self,
-        kept: Arc<StoredCopy>,
+        copy: Arc<StoredCopy>,
         update: Update,
     ) -> Result<Option<StoredCopy>, Error> {
-        if kept.part.is_some() {
+        if copy.part.is_some() {
             return Ok(None);
         }
         let spool = self.spool.clone();
-        let updated = blocking(move || spool.update(&kept.entry, &update)).await?;
+        let updated = blocking(move || spool.update(&copy.entry, &update)).await?;
         Ok(updated.and_then(StoredCopy::read))
     }
 
@@ -318,9 +318,9 @@ impl Store {
         if known.is_some_and(|known| known.all().is_empty()) {
             return Ok(());
         }
-        for kept in self.entries(place).await?.into_iter().filter(is_meant) {
+        for copy in self.entries(place).await?.into_iter().filter(is_meant) {
             let spool = self.spool.clone();
-            blocking(move || spool.remove_variant(kept.entry.place())).await?;
+            blocking(move || spool.remove_variant(copy.entry.place())).await?;
         }
         Ok(())
     }

@@ -125,8 +125,8 @@ async fn orphaned_versions(
         }
         let newest = older.remove(0);
         let read = read(context, place, newest.stored).await?;
-        let is_theirs = |kept: &Arc<StoredCopy>| {
-            place == &places.own || places.accepts_public(&kept.fields, false)
+        let is_theirs = |copy: &Arc<StoredCopy>| {
+            place == &places.own || places.accepts_public(&copy.fields, false)
         };
         if let Some(current) = read.filter(is_theirs) {
             return Ok(Some(PageVersions { current, older, left_over: Some(newest) }));
@@ -152,10 +152,12 @@ pub async fn compare(
     let to = to.unwrap_or(current);
     let before = versions.older.iter().map(|one| one.stored).find(|stored| *stored < to);
     let from = from.or(before).ok_or(NotCompared::NoVersion)?;
-    let kept =
+    let version_of =
         |stored| async move { versions.read(context, stored).await?.ok_or(NotCompared::NoVersion) };
-    let (old, new) =
-        (text(context, &kept(from).await?).await?, text(context, &kept(to).await?).await?);
+    let (old, new) = (
+        text(context, &version_of(from).await?).await?,
+        text(context, &version_of(to).await?).await?,
+    );
     let title = new.title.clone();
     // The comparison may take a while and must not block other tasks.
     let diff = context.store.run(move |_| Ok(Diff::of(&old, &new))).await?;
@@ -178,28 +180,28 @@ pub async fn read(
 }
 
 /// The title of a stored page, if it is near the beginning of the page.
-pub async fn title(context: &StorageContext, kept: &Arc<StoredCopy>) -> Option<String> {
-    let mut body = read_beginning(&context.store, kept, TITLE_WITHIN).await.ok()?;
+pub async fn title(context: &StorageContext, copy: &Arc<StoredCopy>) -> Option<String> {
+    let mut body = read_beginning(&context.store, copy, TITLE_WITHIN).await.ok()?;
     body.truncate(TITLE_WITHIN);
-    extract(content_type(kept), kept.entry.url(), &body)?.title
+    extract(content_type(copy), copy.entry.url(), &body)?.title
 }
 
-fn content_type(kept: &StoredCopy) -> Option<&str> {
-    kept.fields.get(CONTENT_TYPE)?.to_str().ok()
+fn content_type(copy: &StoredCopy) -> Option<&str> {
+    copy.fields.get(CONTENT_TYPE)?.to_str().ok()
 }
 
 /// The text of a stored copy, from at most [`READ`] bytes of its body.
 async fn text(
     context: &StorageContext,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
 ) -> Result<VersionText, NotCompared> {
-    let mut body = read_beginning(&context.store, kept, READ + 1).await.map_err(|error| {
+    let mut body = read_beginning(&context.store, copy, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
     })?;
     let is_longer = body.len() > READ;
     body.truncate(READ);
-    let content_type = content_type(kept).map(str::to_owned);
-    let url = kept.entry.url().to_owned();
+    let content_type = content_type(copy).map(str::to_owned);
+    let url = copy.entry.url().to_owned();
     let text = context.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
     let mut text = text.await?.ok_or(NotCompared::NoText)?;
     text.is_cut |= is_longer;

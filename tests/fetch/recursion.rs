@@ -194,8 +194,8 @@ fn a_recursive_fetch_of_a_site_with_traps_ends() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
     let maze = Maze::build(&origin, &elsewhere, PAGES);
-    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
-    let begun = daemon.api("POST", "/api/runs", &aim);
+    let request = format!(r#"{{"urls":["{}"],"aim":{{"depth":1000}}}}"#, origin.url("/"));
+    let begun = daemon.api("POST", "/api/runs", &request);
     assert_eq!(begun.status, 200, "{}", begun.text());
     // This takes half a minute on an idle machine. The test polls rarely, because polling takes
     // time as well.
@@ -377,9 +377,9 @@ fn a_recursive_fetch_resumes_after_crashes_without_repeats() {
         });
     }
     let scope = origin.url("/p/*");
-    let aim =
+    let request =
         format!(r#"{{"urls":["{}"],"aim":{{"depth":1000,"scope":"{scope}"}}}}"#, origin.url("/"));
-    let begun = daemon.api("POST", "/api/runs", &aim);
+    let begun = daemon.api("POST", "/api/runs", &request);
     assert_eq!(begun.status, 200, "{}", begun.text());
     for (path, gate) in &held {
         eventually("it is half-way", || origin.count(path) == 1);
@@ -406,8 +406,8 @@ fn a_recursive_fetch_can_be_stopped() {
     origin.say("/", Answer::html("<a href=/slow>s</a>"));
     origin.on("/slow", |_| Ok(After::Close));
     daemon.ok(&["offline"]);
-    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
-    let begun = daemon.api("POST", "/api/runs", &aim).text();
+    let request = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
+    let begun = daemon.api("POST", "/api/runs", &request).text();
     let begun: serde_json::Value = serde_json::from_str(&begun).unwrap();
     let id = begun["runs"][0]["id"].as_str().unwrap().to_owned();
     assert_eq!(begun["runs"][0]["waiting"], 1);
@@ -428,9 +428,9 @@ fn sub_resources_precede_links_and_are_removed_with_their_fetch() {
         shut.wait();
         Ok(After::Close)
     });
-    let aim = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
+    let request = format!(r#"{{"urls":["{}"],"aim":{{"depth":2}}}}"#, origin.url("/"));
     let begun: serde_json::Value =
-        serde_json::from_str(&daemon.api("POST", "/api/runs", &aim).text()).unwrap();
+        serde_json::from_str(&daemon.api("POST", "/api/runs", &request).text()).unwrap();
     eventually("it is half-way", || origin.count("/held") == 1);
     assert_eq!(origin.count("/image.png"), 1, "a client waits for it");
     let kinds: Vec<_> = daemon.queue().iter().map(|item| item["kind"].clone()).collect();

@@ -149,9 +149,9 @@ fn a_missing_page_can_be_fetched_with_its_links() {
         list["runs"].as_array().unwrap().clone()
     };
     assert_eq!(runs()[0]["start"], origin.url("/a"));
-    let aim = runs()[0]["aim"].clone();
-    assert_eq!((&aim["depth"], &aim["scope"]), (&2.into(), &"host".into()), "{aim}");
-    assert_eq!(aim["limits"]["pages"], 200, "{aim}");
+    let spec = runs()[0]["aim"].clone();
+    assert_eq!((&spec["depth"], &spec["scope"]), (&2.into(), &"host".into()), "{spec}");
+    assert_eq!(spec["limits"]["pages"], 200, "{spec}");
     // A second press during the fetch starts nothing.
     let again = daemon.submit_as(&fetch.with("depth", "1"), &there);
     assert_eq!((again.status, again.field("Location")), (303, "/fetches/"));

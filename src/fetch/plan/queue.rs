@@ -136,12 +136,12 @@ impl<'a> QueueEstimate<'a> {
         };
         let class = class_of(request);
         let expected = &mut self.hosts.entry(name.into()).or_default().plan.expected;
-        if let Some(kept) = &found.kept {
-            let length = kept.entry.body_len();
+        if let Some(copy) = &found.copy {
+            let length = copy.entry.body_len();
             let amount =
                 if found.how.is_some() { &mut expected.fresh } else { &mut expected.again };
             amount.add(1, length);
-            if kept.status.is_success() {
+            if copy.status.is_success() {
                 self.sizes.measured(name, class, length);
             }
             return Some(());

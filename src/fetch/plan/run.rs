@@ -169,11 +169,11 @@ impl<'a> PlanWalk<'a> {
             self.runs.record_exclusion(outgoing);
             return false;
         }
-        match &found.kept {
-            Some(kept) => self.count_stored(outgoing, &found, kept).await,
+        match &found.copy {
+            Some(copy) => self.count_stored(outgoing, &found, copy).await,
             None => self.absent(outgoing, &found.job.places).await,
         }
-        found.kept.is_some()
+        found.copy.is_some()
     }
 
     /// Counts a stored copy and follows its references.
@@ -181,15 +181,15 @@ impl<'a> PlanWalk<'a> {
         &mut self,
         outgoing: &Outgoing,
         found: &AttemptFacts,
-        kept: &Arc<StoredCopy>,
+        copy: &Arc<StoredCopy>,
     ) {
-        let (class, length) = (class_of(outgoing), kept.entry.body_len());
+        let (class, length) = (class_of(outgoing), copy.entry.body_len());
         let (outcome, mut bytes) = match found.how {
             Some(_) => (UrlOutcome::Kept, 0),
             None => (UrlOutcome::Fetched, length),
         };
         if self.counted.insert(outgoing.summary.place.key()) {
-            if kept.status.is_success() {
+            if copy.status.is_success() {
                 self.sizes.measured(host(outgoing.summary.place.url()), class, length);
             }
             let of = self.of(class);
@@ -199,7 +199,7 @@ impl<'a> PlanWalk<'a> {
             bytes = 0;
         }
         let places = &found.job.places;
-        match follow(self.context, &self.runs, outgoing, &known(&found.request, places, kept)).await
+        match follow(self.context, &self.runs, outgoing, &known(&found.request, places, copy)).await
         {
             Ok(led) => {
                 self.push(led.next);

@@ -137,7 +137,7 @@ pub(in crate::fetch) fn robots_url(
     let config = context.base.config();
     let heeds = |member: &RunMembership| {
         runs.with_run(member.run, |run| {
-            !run.is_start(&url) && robots::obeys_robots(&config, &url, &run.aim)
+            !run.is_start(&url) && robots::obeys_robots(&config, &url, &run.spec)
         })
     };
     // If one run ignores the rules, the URL may be fetched.
@@ -206,12 +206,12 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
 async fn stored_robots(context: &FetchContext, outgoing: &Outgoing) -> Option<Robots> {
     let places = Places::of_queued(&outgoing.summary.place, &context.base.local)?;
     let found = look_up(&context.storage.store, &places).await.ok()?;
-    let kept = found.choose(Mode::Online).map(Arc::new)?;
-    if kept.status.is_redirection() {
+    let copy = found.choose(Mode::Online).map(Arc::new)?;
+    if copy.status.is_redirection() {
         return None;
     }
-    let body = read_beginning(&context.storage.store, &kept, MAX_ROBOTS).await.ok()?;
-    Some(Robots::of_answer(Some(kept.status.as_u16()), &body, PRODUCT))
+    let body = read_beginning(&context.storage.store, &copy, MAX_ROBOTS).await.ok()?;
+    Some(Robots::of_answer(Some(copy.status.as_u16()), &body, PRODUCT))
 }
 
 #[cfg(test)]

@@ -59,11 +59,11 @@ pub async fn begin(
 pub(crate) async fn begin_at(
     context: &Arc<FetchContext>,
     outgoing: Outgoing,
-    aim: &FetchSpec,
+    spec: &FetchSpec,
 ) -> Result<RunId, NotBegun> {
     let url =
         of_url(outgoing.summary.place.url(), &context.base.local).map_err(WantError::from)?.url;
-    let (run, outgoing) = run_at(url, outgoing, aim)?;
+    let (run, outgoing) = run_at(url, outgoing, spec)?;
     start(context, run, outgoing).await
 }
 
@@ -101,21 +101,21 @@ pub(in crate::fetch) fn first(
     let resource = of_url(&asked.url, &context.base.local).map_err(WantError::from)?;
     let ask = want::follow_aliases(context, requester, resource)?;
     let ask = want::unless_form_answer(ask)?;
-    run_at(ask.bare.clone(), want::outgoing(context, &ask, kind), &asked.aim)
+    run_at(ask.bare.clone(), want::outgoing(context, &ask, kind), &asked.spec)
 }
 
 /// A run that starts with this request for `url`.
 fn run_at(
     url: CanonicalUrl,
     mut outgoing: Outgoing,
-    aim: &FetchSpec,
+    spec: &FetchSpec,
 ) -> Result<(Run, Outgoing), NotBegun> {
     let id = RunId::from_number(getrandom::u64().map_err(NotBegun::Random)?);
     let owner = outgoing.summary.place.owner().map(str::to_owned);
     let now = timestamp(clock::now());
-    let mut run = Run::new(id, owner, url, aim.clone(), now);
+    let mut run = Run::new(id, owner, url, spec.clone(), now);
     run.take_start_page(outgoing.summary.place.key());
-    outgoing.summary.runs = vec![RunMembership { run: id, depth: aim.depth }];
-    outgoing.summary.renew = aim.force || outgoing.summary.kind.always_revalidates();
+    outgoing.summary.runs = vec![RunMembership { run: id, depth: spec.depth }];
+    outgoing.summary.renew = spec.force || outgoing.summary.kind.always_revalidates();
     Ok((run, outgoing))
 }

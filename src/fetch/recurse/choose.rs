@@ -55,15 +55,16 @@ pub enum LinkAction {
 
 impl WantedClasses {
     /// The classes to fetch with the page at `page`: those that the configuration selects, changed
-    /// by the aims of the runs that want the page. A class is included if any run includes it.
+    /// by the fetch specifications of the runs that want the page. A class is included if any run
+    /// includes it.
     #[must_use]
-    pub fn of(config: &Config, page: &CanonicalUrl, aims: &[&FetchSpec]) -> Self {
+    pub fn of(config: &Config, page: &CanonicalUrl, specs: &[&FetchSpec]) -> Self {
         let (options, url) = (&config.fetch_options, UrlParts::of(page));
         let says = |class| *option(options, class).of(&url);
         let is_wanted = |class: &PartClass| {
-            let of_aim =
-                |aim: &&FetchSpec| aim.parts.get(class).copied().unwrap_or_else(|| says(*class));
-            if aims.is_empty() { says(*class) } else { aims.iter().any(of_aim) }
+            let of_spec =
+                |spec: &&FetchSpec| spec.parts.get(class).copied().unwrap_or_else(|| says(*class));
+            if specs.is_empty() { says(*class) } else { specs.iter().any(of_spec) }
         };
         Self {
             classes: PartClass::ALL.into_iter().filter(is_wanted).collect(),
@@ -202,24 +203,24 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_those_of_the_configuration_or_of_an_aim() {
+    fn classes_are_those_of_the_configuration_or_of_a_spec() {
         let config = config(
             "[fetch-options]\nscripts = false\n\
              [[fetch-options.for]]\nurl = \"*://h.example/plain/*\"\nimages = false\n",
         );
-        let aim = |parts: &[(PartClass, bool)]| FetchSpec {
+        let spec = |parts: &[(PartClass, bool)]| FetchSpec {
             parts: parts.iter().copied().collect(),
             ..FetchSpec::default()
         };
         let (page, plain) = (url("http://h.example/"), url("http://h.example/plain/x"));
-        let has = |page, aims: &[&FetchSpec], class| {
-            WantedClasses::of(&config, page, aims).classes.contains(&class)
+        let has = |page, specs: &[&FetchSpec], class| {
+            WantedClasses::of(&config, page, specs).classes.contains(&class)
         };
         assert!(has(&page, &[], PartClass::Images));
         assert!(!has(&plain, &[], PartClass::Images));
         assert!(!has(&page, &[], PartClass::Scripts));
         let (with, without) =
-            (aim(&[(PartClass::Scripts, true)]), aim(&[(PartClass::Images, false)]));
+            (spec(&[(PartClass::Scripts, true)]), spec(&[(PartClass::Images, false)]));
         assert!(has(&page, &[&with], PartClass::Scripts));
         assert!(!has(&page, &[&without], PartClass::Images));
         assert!(has(&page, &[&without, &with], PartClass::Images), "one of them wants it");

@@ -57,11 +57,11 @@ pub(super) struct Document<'a> {
 /// A run that wants a document.
 struct RunTarget {
     member: RunMembership,
-    aim: FetchSpec,
+    spec: FetchSpec,
     heeds_robots: bool,
 }
 
-/// Returns the requests that follow from `kept`, the response to `outgoing`, within the limits of
+/// Returns the requests that follow from `copy`, the response to `outgoing`, within the limits of
 /// the `runs` that want it. `request` is the original request.
 ///
 /// # Errors
@@ -73,18 +73,19 @@ pub(in crate::fetch) async fn follow(
     runs: &Runs,
     outgoing: &Outgoing,
     request: &Parts,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
 ) -> Result<Vec<Outgoing>, String> {
-    if !kept.status.is_success() {
+    if !copy.status.is_success() {
         return Ok(Vec::new());
     }
     let document = Document::of(context, runs, outgoing, request)?;
-    let Some(found) = document.read(kept).await else { return Ok(Vec::new()) };
-    let aims: Vec<_> = document.wanting.iter().map(|wanting| &wanting.aim).collect();
+    let Some(found) = document.read(copy).await else { return Ok(Vec::new()) };
+    let specs: Vec<_> = document.wanting.iter().map(|wanting| &wanting.spec).collect();
     // Sub-resources named by a style sheet belong to the page that uses it.
     let page = outgoing.summary.page.as_deref().filter(|_| outgoing.summary.class.is_some());
     let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
-    let wanted = WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &aims);
+    let wanted =
+        WantedClasses::of(&document.config, page.as_ref().unwrap_or(&document.url), &specs);
     let mut next = Vec::new();
     for chosen in choose(&found, &document.url, &wanted, &context.base.local) {
         next.extend(document.examine_link(&found, &chosen).await?);
@@ -116,11 +117,11 @@ impl<'a> Document<'a> {
         let mut since = outgoing.summary.queued;
         let mut wanting = Vec::new();
         for member in &outgoing.summary.runs {
-            let known = runs.with_run(member.run, |run| (run.aim.clone(), run.begun));
-            let Some((aim, begun)) = known else { continue };
+            let known = runs.with_run(member.run, |run| (run.spec.clone(), run.begun));
+            let Some((spec, begun)) = known else { continue };
             since = since.min(begun);
-            let heeds_robots = robots::obeys_robots(&config, &resource.url, &aim);
-            wanting.push(RunTarget { member: *member, aim, heeds_robots });
+            let heeds_robots = robots::obeys_robots(&config, &resource.url, &spec);
+            wanting.push(RunTarget { member: *member, spec, heeds_robots });
         }
         let owner = owner(outgoing)?;
         Ok(Self {
@@ -141,9 +142,9 @@ impl<'a> Document<'a> {
 
     /// Reads the references of the response. `None` if its type has none, or none can be read. A
     /// response that cannot be read to its end stays stored, and is reported to the runs.
-    async fn read(&self, kept: &Arc<StoredCopy>) -> Option<References> {
+    async fn read(&self, copy: &Arc<StoredCopy>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
-        let (found, why) = match read(store, kept, &browser(&self.config)).await {
+        let (found, why) = match read(store, copy, &browser(&self.config)).await {
             Ok(None) => return None,
             Ok(Some(Contents { found, broken_off: None })) => {
                 let why = found.cut.map(|cut| cut.reason().to_owned());
@@ -217,7 +218,7 @@ impl<'a> Document<'a> {
             return Ok(None);
         }
         let is_read = next.summary.runs.iter().any(|member| member.depth > 0);
-        let is_new = |kept: StoredCopy| kept.entry.checked() >= self.since;
+        let is_new = |copy: StoredCopy| copy.entry.checked() >= self.since;
         if !is_read && self.stored_sub_resource(&sub).await?.is_some_and(is_new) {
             self.runs.record(&next, UrlOutcome::Kept, 0);
             return Ok(None);
@@ -333,7 +334,7 @@ impl<'a> Document<'a> {
     fn is_forced(&self, members: &[RunMembership]) -> bool {
         let is_among =
             |wanting: &&RunTarget| members.iter().any(|member| member.run == wanting.member.run);
-        self.wanting.iter().filter(is_among).any(|wanting| wanting.aim.force)
+        self.wanting.iter().filter(is_among).any(|wanting| wanting.spec.force)
     }
 
     /// Whether all runs that want this document already know the sub-resource with this `key`.

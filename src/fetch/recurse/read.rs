@@ -40,11 +40,11 @@ pub(crate) struct Contents {
 /// [`Unread::Url`] if the URL is invalid for browsers.
 pub(crate) async fn read(
     store: &Store,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     want: &Viewport,
 ) -> Result<Option<Contents>, Unread> {
-    let mut pieces = BodyPieces::of(store, kept);
-    let mut reading = ReferenceReader::new(kept.entry.url(), &kept.fields, want);
+    let mut pieces = BodyPieces::of(store, copy);
+    let mut reading = ReferenceReader::new(copy.entry.url(), &copy.fields, want);
     let mut broken_off = None;
     while !reading.is_done() {
         match pieces.next().await {

@@ -208,12 +208,12 @@ impl AgentGroup {
     }
 }
 
-/// Whether a run respects the `robots.txt` of `url`'s site. The aim of the run decides. If it does
-/// not say, the configuration decides, but only for runs that follow links.
+/// Whether a run respects the `robots.txt` of `url`'s site. The fetch specification of the run
+/// decides. If it does not say, the configuration decides, but only for runs that follow links.
 #[must_use]
-pub fn obeys_robots(config: &Config, url: &CanonicalUrl, aim: &FetchSpec) -> bool {
-    aim.robots
-        .unwrap_or_else(|| aim.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
+pub fn obeys_robots(config: &Config, url: &CanonicalUrl, spec: &FetchSpec) -> bool {
+    spec.robots
+        .unwrap_or_else(|| spec.depth > 0 && *config.fetch_options.robots.of(&UrlParts::of(url)))
 }
 
 /// The texts before and after the colon of a line, without a comment. `None` without a colon.

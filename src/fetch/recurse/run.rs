@@ -1,4 +1,4 @@
-//! A running recursive fetch: its aim, the URLs it has seen, and its results.
+//! A running recursive fetch: its fetch specification, the URLs it has seen, and its results.
 //!
 //! The remaining requests of a run are in the queue, where each names its run. The results are in
 //! the spool. A run remembers which pages were considered, so that each is taken once. It also
@@ -91,7 +91,7 @@ pub struct Run {
     /// The start page, and the targets of its redirects.
     starts: Vec<CanonicalUrl>,
     /// The requested depth, scope, sub-resources and limits.
-    pub aim: FetchSpec,
+    pub spec: FetchSpec,
     /// The start of the run. Entries that were checked since this time need no revalidation.
     pub begun: Timestamp,
     /// When the run ended, because nothing was left to do or it was stopped. `None` while it runs.
@@ -111,14 +111,14 @@ impl Run {
         id: RunId,
         owner: Option<String>,
         start: CanonicalUrl,
-        aim: FetchSpec,
+        spec: FetchSpec,
         now: Timestamp,
     ) -> Self {
         Self {
             id,
             owner,
             starts: vec![start],
-            aim,
+            spec,
             begun: now,
             ended: None,
             report: Report::default(),
@@ -147,7 +147,7 @@ impl Run {
 
     /// Takes the start page of the run.
     pub fn take_start_page(&mut self, key: Key) {
-        self.count_waiting(key, Some(self.aim.depth));
+        self.count_waiting(key, Some(self.spec.depth));
     }
 
     /// Considers a page that a link leads to. `left` more links may be followed from the page.
@@ -283,7 +283,7 @@ impl Run {
     /// Whether a page is within the scope of the run.
     #[must_use]
     pub fn is_in_scope(&self, url: &CanonicalUrl) -> bool {
-        self.starts.iter().any(|start| self.aim.scope.has(start, url))
+        self.starts.iter().any(|start| self.spec.scope.has(start, url))
     }
 
     /// Whether nothing must be done for a page, because it was seen before and at least `left`
@@ -406,7 +406,7 @@ impl Run {
             return Err(LeftOut::Scope);
         }
         self.is_within(now)?;
-        if self.report.counts.pages >= self.aim.limits.pages {
+        if self.report.counts.pages >= self.spec.limits.pages {
             return Err(LeftOut::Pages);
         }
         if self.seen.len() >= MAX_SEEN {
@@ -422,7 +422,7 @@ impl Run {
     ///
     /// The limit that is reached.
     pub fn is_within(&self, now: Timestamp) -> Result<(), LeftOut> {
-        let limits = &self.aim.limits;
+        let limits = &self.spec.limits;
         if limits.bytes.is_some_and(|most| self.report.counts.bytes >= most) {
             return Err(LeftOut::Bytes);
         }

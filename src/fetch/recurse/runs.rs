@@ -40,7 +40,7 @@ fn item(run: &Run) -> RunItem {
         id: run.id.to_string(),
         owner: run.owner.clone(),
         start: run.starts().first().map(|start| start.as_str().to_owned()).unwrap_or_default(),
-        aim: run.aim.clone(),
+        spec: run.spec.clone(),
         begun: run.begun,
         ended: run.ended,
         waiting: u64::try_from(run.waiting_count()).unwrap_or(u64::MAX),

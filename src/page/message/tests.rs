@@ -15,8 +15,8 @@ use wwwoffle_http::caching::like::Likeness;
 
 /// Returns every message, with its status.
 pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)> {
-    let failed = |failure| Message::OriginFailed { url: text, failure, kept: None };
-    let kept = Some(CopyInfo { url: text, stored: time(), came: time() });
+    let failed = |failure| Message::OriginFailed { url: text, failure, copy: None };
+    let copy = Some(CopyInfo { url: text, stored: time(), came: time() });
     let shown = ShownCertificate { site: text, chain, may_be_allowed: true, now: time() };
     let ruled = |ruled| Message::Ruled { url: text, ruled, place: Some(text) };
     let certificate = |fault| failed(OriginFailure::Certificate { fault, detail: text, shown });
@@ -79,13 +79,13 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         (502, failed(OriginFailure::Tls { fault: NoTls::NotSpoken, detail: text })),
         (502, failed(OriginFailure::Tls { fault: NoTls::TooLarge, detail: text })),
         (502, failed(OriginFailure::Tls { fault: NoTls::NoAgreement, detail: text })),
-        (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, kept }),
+        (502, Message::OriginFailed { url: text, failure: OriginFailure::Refused, copy }),
         (
             504,
             Message::MustAsk {
                 url: text,
                 detail: text,
-                kept: CopyInfo { url: text, stored: time(), came: time() },
+                copy: CopyInfo { url: text, stored: time(), came: time() },
             },
         ),
         (502, Message::Undecodable { url: text, detail: text }),
@@ -141,7 +141,7 @@ fn a_stored_copy_is_offered() {
     let message = Message::OriginFailed {
         url: "http://a.example/p",
         failure: OriginFailure::Refused,
-        kept: Some(CopyInfo { url: "http://a.example/p", stored: time(), came: time() }),
+        copy: Some(CopyInfo { url: "http://a.example/p", stored: time(), came: time() }),
     };
     let body = page(&shell(), &message).body;
     let when = "saved on <time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00";
@@ -155,7 +155,7 @@ fn a_stored_copy_is_offered() {
 #[test]
 fn messages_link_to_the_relevant_form() {
     let url = "http://a.example/p";
-    let failed = |failure| Message::OriginFailed { url, failure, kept: None };
+    let failed = |failure| Message::OriginFailed { url, failure, copy: None };
     let ruled = |ruled| Message::Ruled { url, ruled, place: None };
     let of_url = "http://a.example/p";
     for (message, want) in [
@@ -200,7 +200,7 @@ fn messages_link_to_the_relevant_form() {
 #[test]
 fn a_fetchable_page_has_a_button_and_similar_pages() {
     let url = "http://a.example/p";
-    let message = Message::OriginFailed { url, failure: OriginFailure::Refused, kept: None };
+    let message = Message::OriginFailed { url, failure: OriginFailure::Refused, copy: None };
     let likes = [SimilarPage {
         likeness: Likeness::Www,
         url: "http://www.a.example/p".to_owned(),
@@ -230,7 +230,7 @@ fn a_bad_certificate_is_shown_with_its_chain_and_the_clock() {
         let shown = ShownCertificate { site, chain: &chain, may_be_allowed, now: time() };
         let failure = OriginFailure::Certificate { fault, detail: "it expired", shown };
         let message =
-            Message::OriginFailed { url: "https://a.example:8443/p?q", failure, kept: None };
+            Message::OriginFailed { url: "https://a.example:8443/p?q", failure, copy: None };
         let body = page(&shell(), &message).body;
         assert_eq!(body.contains("The clock of this machine says"), fault.is_about_time());
         let way = "href=\"http://localhost:8080/certificate?site=a.example:8443&amp;url=\
@@ -267,7 +267,7 @@ fn values_are_filled_into_the_texts() {
     for (message, want) in [
         (Message::Denied(Denied::TooOften { seconds: 7 }), "Wait 7 seconds, then reload"),
         (
-            Message::OriginFailed { url: "http://a/", failure: too_large, kept: None },
+            Message::OriginFailed { url: "http://a/", failure: too_large, copy: None },
             "larger than 2.0 MB, the maximum",
         ),
     ] {

@@ -73,11 +73,11 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Rendere
         advice,
         ways: message.ways(shell.mode),
         url: message.requested_url().map(ShownUrl::new),
-        kept: message.stored_copy().map(|kept| StoredCopyView {
-            url: ShownUrl::new(kept.url),
-            about: links::info(kept.url),
-            copy: copy_of(kept.url, (kept.stored, kept.came)),
-            stored: ShownTime::new(kept.stored, &shell.zone),
+        kept: message.stored_copy().map(|copy| StoredCopyView {
+            url: ShownUrl::new(copy.url),
+            about: links::info(copy.url),
+            copy: copy_of(copy.url, (copy.stored, copy.came)),
+            stored: ShownTime::new(copy.stored, &shell.zone),
         }),
         fetch: aid.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
         likes: SimilarPageView::all(aid.likes, shell),

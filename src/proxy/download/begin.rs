@@ -174,7 +174,7 @@ async fn request_origin<A: OriginClient>(
         let confirmed =
             freshen::apply_not_modified(ground.store, &job.revalidation, fields, asked, login);
         if let Some(confirmed) = confirmed.await {
-            let (status, is_whole) = (confirmed.kept.status, confirmed.kept.part.is_none());
+            let (status, is_whole) = (confirmed.copy.status, confirmed.copy.part.is_none());
             ground.downloads.leave(download);
             download.set_head(HeadOutcome::Unchanged(confirmed));
             // A confirmed segment is not the whole response.
@@ -278,8 +278,8 @@ async fn store_or_forward<A: OriginClient>(
     let of = InvalidationTargets { store, local, downloads, by: Some(download) };
     unsafe_methods::invalidate_after_request(of, sent, said, asked.received).await;
     let exchange = ExchangeTimes { sent: asked.sent, received: asked.received };
-    let kept = protected_status(store, job, status).await;
-    let may_keep = may_keep(status, answer.headers(), kept, &job.storage_rules, exchange);
+    let stored_status = protected_status(store, job, status).await;
+    let may_keep = may_keep(status, answer.headers(), stored_status, &job.storage_rules, exchange);
     if let Err(reason) = may_keep.and_then(|()| is_small_enough(ground, job, &answer)) {
         ground.downloads.leave(download);
         download.pass_answer(answer, HeadOutcome::Passing(reason));
@@ -394,7 +394,7 @@ async fn protected_status(
     match choose::find(store, &job.places, job.storage_rules.cache.0, || job.head.headers().clone())
         .await
     {
-        Ok(found) => found.spelled_alike().map(|kept| kept.status).or(job.stored_status),
+        Ok(found) => found.spelled_alike().map(|copy| copy.status).or(job.stored_status),
         Err(error) => {
             warn!(error = error_chain(&error), "the stored copies cannot be looked up");
             job.stored_status
@@ -432,10 +432,10 @@ fn new_entry(
     (spool, job): (&Spool, &DownloadJob),
     place: &Place,
     answer: &Answer,
-    kept: &AnswerHead,
+    new_head: &AnswerHead,
     asked: RequestTimes,
 ) -> (Place, NewEntry) {
-    let variant = freshen::variant(&kept.fields, job.head.headers());
+    let variant = freshen::variant(&new_head.fields, job.head.headers());
     let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
     let mut request = head::write_recorded_request(job.head.clone().into_parts().0);
     if let Some(form) = &job.body {
@@ -445,7 +445,7 @@ fn new_entry(
     let new = NewEntry {
         asked: timestamp(asked.sent),
         when: timestamp(asked.received),
-        head: head::write_response(kept.status, &kept.fields),
+        head: head::write_response(new_head.status, &new_head.fields),
         request,
         connection: secured.map(|secured| connection::account(secured)),
     };

@@ -154,9 +154,9 @@ impl DownloadTestBed<ScriptedOrigin> {
     }
 
     /// The bytes of the stored copy, and version and length of the segment.
-    async fn kept(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
-        let whole = self.store.kept(&self.places.public).await.unwrap();
-        let whole = whole.map(|kept| match kept.entry.body() {
+    async fn stored_state(&self) -> (Option<Vec<u8>>, Option<(u64, u64)>) {
+        let whole = self.store.stored_copy(&self.places.public).await.unwrap();
+        let whole = whole.map(|copy| match copy.entry.body() {
             StoredBody::Whole(bytes) => bytes.to_vec(),
             StoredBody::File(_) => panic!("it is small"),
         });
@@ -192,7 +192,7 @@ async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
         is_online: true,
         disk_fails: false,
         run: None,
-        kept: None,
+        copy: None,
         part: None,
         clients: BTreeMap::new(),
     };
@@ -301,9 +301,9 @@ async fn compare(
     }
     let running = world.downloads.list().len();
     assert_eq!(running, usize::from(model.run.is_some()), "{step:?}: {model:?}");
-    let (whole, part) = world.kept().await;
-    let want = model.kept.map(|version| content(version, 0, length(version)));
-    assert!(whole == want, "{step:?}: what is kept is not version {:?}", model.kept);
+    let (whole, part) = world.stored_state().await;
+    let want = model.copy.map(|version| content(version, 0, length(version)));
+    assert!(whole == want, "{step:?}: what is kept is not version {:?}", model.copy);
     assert_eq!(part, model.part, "{step:?}: {model:?}");
 }
 

@@ -69,11 +69,11 @@ pub(super) async fn store_response(
     // stored copies. So this copy is marked in any case, either by that request or here.
     let Some(since) = outdated.get() else { return Ok(()) };
     for place in [&places.public, &places.own] {
-        for kept in entries(store, place).await {
+        for copy in entries(store, place).await {
             // The spool stores microseconds.
-            let is_this = kept.entry.received().as_microsecond() == received.as_microsecond();
-            if is_this || kept.entry.requested() <= timestamp(*since) {
-                invalidate(store, Arc::new(kept), *since).await;
+            let is_this = copy.entry.received().as_microsecond() == received.as_microsecond();
+            if is_this || copy.entry.requested() <= timestamp(*since) {
+                invalidate(store, Arc::new(copy), *since).await;
             }
         }
     }
@@ -88,9 +88,9 @@ pub(super) async fn supersede(
     places: &Places,
     (received, request): (Timestamp, &HeaderMap),
 ) {
-    let is_older = |kept: &StoredCopy| {
-        let stored = kept.stored();
-        kept.entry.received() < received
+    let is_older = |copy: &StoredCopy| {
+        let stored = copy.stored();
+        copy.entry.received() < received
             && places.spelling.is_of(stored.variant)
             && fits(&stored, request)
     };
@@ -102,7 +102,7 @@ pub(super) async fn supersede(
 /// Whether the copy at `place` was requested after `since`.
 async fn is_overtaken(store: &Store, place: &Place, since: Timestamp) -> bool {
     let is_newer =
-        |kept: &StoredCopy| kept.entry.place() == place && kept.entry.requested() > since;
+        |copy: &StoredCopy| copy.entry.place() == place && copy.entry.requested() > since;
     entries(store, place).await.iter().any(is_newer)
 }
 

@@ -242,8 +242,8 @@ async fn finished_response_is_stored_and_not_joined_again() {
             assert_eq!(all, body);
         }
         assert!(matches!(world.ask(), JoinOutcome::New(_)), "{status} {body:?}: it is not joined");
-        let kept = world.store.kept(&world.places.public).await.unwrap();
-        assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
+        let copy = world.store.stored_copy(&world.places.public).await.unwrap();
+        assert_eq!(copy.map(|copy| copy.status.as_u16()), Some(status), "{body:?}");
     }
 }
 
@@ -295,8 +295,8 @@ async fn the_end_may_arrive_after_the_last_byte() {
             );
         };
         tokio::join!(read, send);
-        let kept = world.store.kept(&world.places.public).await.unwrap();
-        assert_eq!(kept.map(|kept| kept.status.as_u16()), Some(status), "{body:?}");
+        let copy = world.store.stored_copy(&world.places.public).await.unwrap();
+        assert_eq!(copy.map(|copy| copy.status.as_u16()), Some(status), "{body:?}");
     }
 }
 

@@ -29,7 +29,7 @@ impl Modification {
         &self,
         context: &ProxyContext,
         mark: &GatewayMark,
-        kept: Option<Timestamp>,
+        checked: Option<Timestamp>,
         mut answer: Response<Body>,
     ) -> Response<Body> {
         if answer.extensions().get::<OriginResponseMark>().is_none() {
@@ -52,7 +52,7 @@ impl Modification {
                 "the page has moved to a URL that the gateway does not support",
             );
         }
-        let bar = (shape == Shape::Page).then(|| self.bar(&mark.shell, kept, &answer)).flatten();
+        let bar = (shape == Shape::Page).then(|| self.bar(&mark.shell, checked, &answer)).flatten();
         *answer.headers_mut() = response_fields(answer.headers(), shape, &mark.shell.origin);
         if answer.status() == StatusCode::NOT_MODIFIED {
             // A `304` has no body, and a browser would apply these fields to its cached copy (RFC

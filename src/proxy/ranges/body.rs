@@ -22,13 +22,13 @@ use wwwoffle_http::caching::range::{BodyPiece, Span};
 const READ_SIZE: u64 = 128 * 1024;
 
 /// A body made of `stretches` of a stored copy.
-pub(super) fn body(store: &Store, kept: &Arc<StoredCopy>, stretches: Vec<BodyPiece>) -> Body {
-    let verified = match &kept.part {
+pub(super) fn body(store: &Store, copy: &Arc<StoredCopy>, stretches: Vec<BodyPiece>) -> Body {
+    let verified = match &copy.part {
         Some(part) => part.partial.verified(),
-        None => kept.entry.verified(),
+        None => copy.entry.verified(),
     };
-    let (store, kept) = (store.clone(), Arc::clone(kept));
-    let reading = RangeReader { store, kept, verified, left: stretches.into() };
+    let (store, copy) = (store.clone(), Arc::clone(copy));
+    let reading = RangeReader { store, copy, verified, left: stretches.into() };
     let frames = stream::unfold(Some(reading), |reading| async move {
         reading?.next().await.map_or_else(
             |error| Some((Err(BoxError::from(error)), None)),
@@ -40,7 +40,7 @@ pub(super) fn body(store: &Store, kept: &Arc<StoredCopy>, stretches: Vec<BodyPie
 
 struct RangeReader {
     store: Store,
-    kept: Arc<StoredCopy>,
+    copy: Arc<StoredCopy>,
     verified: VerifiedReader,
     /// The pieces that have not been sent.
     left: VecDeque<BodyPiece>,
@@ -74,9 +74,9 @@ impl RangeReader {
             }
             Err(error) if error.is_damaged() => {
                 // A damaged copy is moved away, so that no lookup finds it again.
-                match &self.kept.part {
+                match &self.copy.part {
                     Some(part) => self.store.repair_partial(part.partial.place()).await,
-                    None => self.store.set_aside(self.kept).await,
+                    None => self.store.set_aside(self.copy).await,
                 }
                 Err(BodyError::Damaged)
             }

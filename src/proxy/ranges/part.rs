@@ -21,19 +21,19 @@ use wwwoffle_http::head;
 /// validator are never combined.
 pub(super) const NO_VALIDATOR: &str = "none:";
 
-/// Finds the segments that contain the requested bytes, if the whole copy `kept` is missing or
+/// Finds the segments that contain the requested bytes, if the whole `copy` is missing or
 /// older. The segments are served like a stored page, with the head of the whole response.
 pub(in crate::proxy) async fn find(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: Option<&StoredCopy>,
+    copy: Option<&StoredCopy>,
 ) -> Option<StoredCopy> {
     // Segments are stored for the canonical spelling only.
     let ranges = requested_ranges(ask).filter(|_| ask.places.spelling.is_canonical())?;
     let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer =
-        |part: &StoredCopy| kept.is_none_or(|kept| kept.entry.received() < part.entry.received());
-    let has_own = own.is_some() || kept.is_some_and(|kept| kept.entry.place().owner().is_some());
+        |part: &StoredCopy| copy.is_none_or(|copy| copy.entry.received() < part.entry.received());
+    let has_own = own.is_some() || copy.is_some_and(|copy| copy.entry.place().owner().is_some());
     if ask.start.mode == Mode::Offline && has_own {
         // Offline a person's own copies come first, because the person has seen them.
         return own.filter(is_newer);

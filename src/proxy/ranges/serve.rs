@@ -26,30 +26,30 @@ use wwwoffle_http::caching::range::{
 pub(in crate::proxy) fn ranges(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     fields: &HeaderMap,
 ) -> Option<Response<Body>> {
-    if let Some(StoredSegments { partial, satisfied }) = &kept.part {
-        let answer = answer(context, kept, fields, satisfied, partial.complete_length());
+    if let Some(StoredSegments { partial, satisfied }) = &copy.part {
+        let answer = answer(context, copy, fields, satisfied, partial.complete_length());
         // Without a boundary several ranges cannot be sent, and the whole body is not stored.
         return answer.or_else(|| Some(reply::plain(500, "the ranges cannot be separated")));
     }
-    let ranges = super::requested_ranges(ask).filter(|_| kept.status == StatusCode::OK)?;
+    let ranges = super::requested_ranges(ask).filter(|_| copy.status == StatusCode::OK)?;
     if if_range::has_failed(&ask.head.fields, fields) {
         return Some(bodiless(StatusCode::PRECONDITION_FAILED, fields, None));
     }
     if !if_range::is_satisfied(&ask.head.fields, fields) {
         return None;
     }
-    let length = kept.entry.body_len();
-    answer(context, kept, fields, &ranges.satisfy(length), Some(length))
+    let length = copy.entry.body_len();
+    answer(context, copy, fields, &ranges.satisfy(length), Some(length))
 }
 
 /// The response with the `satisfied` bytes of a body of `complete` bytes. `None` if that is the
 /// whole body, or if no multipart boundary can be created.
 fn answer(
     context: &ProxyContext,
-    kept: &Arc<StoredCopy>,
+    copy: &Arc<StoredCopy>,
     fields: &HeaderMap,
     satisfied: &RangeSelection,
     complete: Option<u64>,
@@ -83,7 +83,7 @@ fn answer(
     if let Some(content_type) = multipart {
         fields.insert(CONTENT_TYPE, content_type);
     }
-    let mut response = Response::new(body(&context.storage.store, kept, stretches));
+    let mut response = Response::new(body(&context.storage.store, copy, stretches));
     *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     *response.headers_mut() = fields;
     response.extensions_mut().insert(OriginResponseMark);

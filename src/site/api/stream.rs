@@ -390,11 +390,11 @@ impl RequestFollower {
             return self.send_failure(url, status, error);
         }
         match self.stored_copy(place).await {
-            Ok(Some(kept)) => {
-                let (status, bytes) = (kept.status.as_u16(), kept.entry.body_len());
+            Ok(Some(copy)) => {
+                let (status, bytes) = (copy.status.as_u16(), copy.entry.body_len());
                 self.count(&url, Some(status), false);
                 self.unfollow(&url);
-                self.follow_stored_redirect(&url, &kept);
+                self.follow_stored_redirect(&url, &copy);
                 self.sum.add_settled(bytes);
                 self.inbox.ready.push_back(Event::Done { url, status, bytes });
             }
@@ -415,13 +415,13 @@ impl RequestFollower {
         Ok(look_up(&self.inbox.context.storage.store, &places).await?.choose(Mode::Online))
     }
 
-    /// If the stored copy `kept` is a redirect, also fetches its target. The fetcher follows the
+    /// If the stored `copy` is a redirect, also fetches its target. The fetcher follows the
     /// redirects that it fetches, but not those that are already stored.
-    fn follow_stored_redirect(&mut self, url: &str, kept: &StoredCopy) {
-        let location = location(url, kept.status, &kept.fields);
+    fn follow_stored_redirect(&mut self, url: &str, copy: &StoredCopy) {
+        let location = location(url, copy.status, &copy.fields);
         let Some(location) = location.filter(|_| !self.is_full()) else { return };
         if let FollowScope::Get { wanted, .. } = &mut self.task {
-            let (url, status) = (url.to_owned(), kept.status.as_u16());
+            let (url, status) = (url.to_owned(), copy.status.as_u16());
             let redirect = Event::Redirect {
                 url,
                 status,

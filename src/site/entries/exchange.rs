@@ -51,7 +51,7 @@ impl Placement for Placer {
     fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {
         let pairs = arguments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let asked = RecursiveRequest::read(pairs).map_err(|error| error.to_string())?;
-        serde_json::to_string(&asked.aim).map_err(|error| error.to_string().into())
+        serde_json::to_string(&asked.spec).map_err(|error| error.to_string().into())
     }
 }
 

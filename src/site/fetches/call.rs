@@ -80,7 +80,7 @@ pub(in crate::site) async fn start(
     check_urls(caller, &wanted.urls)?;
     let mut follow = RunFollower::new(&caller.context);
     for url in wanted.urls {
-        let asked = RecursiveRequest { url, aim: wanted.aim.clone() };
+        let asked = RecursiveRequest { url, spec: wanted.spec.clone() };
         follow.begin(&caller.requester(), &asked).await;
     }
     if wanted.wait {

@@ -83,7 +83,7 @@ impl ClassCheckBox {
 /// Renders the form, filled in from `asked`, with the plan of the fetch if there is one.
 #[must_use]
 pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> RenderedPage {
-    form(shell, (asked, asked.aim.depth.to_string()), &[], plan)
+    form(shell, (asked, asked.spec.depth.to_string()), &[], plan)
 }
 
 /// Renders the form again, with the typed `depth` and the error messages.
@@ -103,16 +103,16 @@ fn form(
     faults: &[FormFault],
     plan: Option<&RunPlan>,
 ) -> RenderedPage {
-    let aim = &asked.aim;
+    let spec = &asked.spec;
     let part = |class: PartClass| {
-        ClassCheckBox::new(class, aim.parts.get(&class).copied().unwrap_or_default())
+        ClassCheckBox::new(class, spec.parts.get(&class).copied().unwrap_or_default())
     };
     let view = view! {
         url: ShownUrl::new(&asked.url),
         // Value that the form sends: the URL as it was given, which may contain a password.
         value: &asked.url,
-        links: LinksView::new(depth, &aim.scope),
-        force: aim.force,
+        links: LinksView::new(depth, &spec.scope),
+        force: spec.force,
         parts: PartClass::ALL.into_iter().map(part).collect::<Vec<_>>(),
         plan: plan.map(|plan| PlanView {
             start_kept: plan.start_kept,
@@ -188,13 +188,13 @@ mod tests {
 
     #[test]
     fn the_form_shows_the_requested_fetch() {
-        let aim = FetchSpec {
+        let spec = FetchSpec {
             depth: 3,
             scope: Scope::Prefix("http://h.example/<a>".to_owned()),
             parts: [(PartClass::Images, true)].into(),
             ..FetchSpec::default()
         };
-        let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), aim };
+        let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), spec };
         let page = options(&shell(), &asked, None);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
@@ -214,7 +214,7 @@ mod tests {
         let faults = ["url", "depth", "method"].map(|field| FormFault::new(field, tr("none")));
         for text in &hostile() {
             let asked =
-                RecursiveRequest { url: as_key(text).to_owned(), aim: FetchSpec::default() };
+                RecursiveRequest { url: as_key(text).to_owned(), spec: FetchSpec::default() };
             let page = options_again(&shell(), &asked, text, &faults);
             assert_eq!(page.status, 422);
             assert_harmless(&page);
@@ -239,7 +239,7 @@ mod tests {
             id: "0123456789abcdef".to_owned(),
             owner: None,
             start: "http://h.example/".to_owned(),
-            aim: FetchSpec::default(),
+            spec: FetchSpec::default(),
             begun: jiff::Timestamp::UNIX_EPOCH,
             ended: None,
             waiting: 5,

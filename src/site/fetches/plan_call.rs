@@ -26,7 +26,7 @@ pub(in crate::site) async fn runs(
     wanted: RunPlanRequest,
 ) -> Result<RunPlans, CallFault> {
     check_urls(caller, &wanted.urls)?;
-    let asked = |url| RecursiveRequest { url, aim: wanted.aim.clone() };
+    let asked = |url| RecursiveRequest { url, spec: wanted.spec.clone() };
     let asked: Vec<_> = wanted.urls.into_iter().map(asked).collect();
     Ok(RunPlans { plans: plan_runs(&caller.context.fetch, &caller.requester(), &asked).await? })
 }

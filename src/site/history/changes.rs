@@ -176,9 +176,9 @@ async fn changes(caller: &Caller) -> Result<Vec<VersionChange>, Error> {
     found.truncate(MAX_ENTRIES);
     let mut titles: HashMap<String, Option<String>> = HashMap::new();
     let mut changes = Vec::new();
-    for (mut change, kept) in found {
+    for (mut change, copy) in found {
         if !titles.contains_key(&change.url) {
-            let title = versions::title(&context.storage, &kept).await;
+            let title = versions::title(&context.storage, &copy).await;
             titles.insert(change.url.clone(), title);
         }
         change.title = titles.get(&change.url).cloned().flatten();

@@ -169,16 +169,16 @@ mod tests {
         let info = of::<String>(&place, Some(&entry), None);
         let text = serde_json::to_string(&info).unwrap();
         assert!(!text.contains("hunter2"), "{text}");
-        let kept = info.kept.unwrap();
-        assert_eq!((kept.status, kept.bytes, &*kept.method), (200, 4, "GET"));
-        assert_eq!(kept.content_type.as_deref(), Some("text/html"));
-        assert_eq!(kept.connection.unwrap().version, "TLSv1.3");
+        let copy = info.kept.unwrap();
+        assert_eq!((copy.status, copy.bytes, &*copy.method), (200, 4, "GET"));
+        assert_eq!(copy.content_type.as_deref(), Some("text/html"));
+        assert_eq!(copy.connection.unwrap().version, "TLSv1.3");
         let value = |fields: &[Field], name: &str| {
             fields.iter().find(|field| field.name == name).map(|field| field.value.clone())
         };
-        assert_eq!(value(&kept.response, "set-cookie"), Some(None));
+        assert_eq!(value(&copy.response, "set-cookie"), Some(None));
         let location = Some(Some("https://b.example/\u{fffd}".to_owned()));
-        assert_eq!(value(&kept.response, "location"), location);
-        assert_eq!(value(&kept.request, "accept"), Some(Some("*/*".to_owned())));
+        assert_eq!(value(&copy.response, "location"), location);
+        assert_eq!(value(&copy.request, "accept"), Some(Some("*/*".to_owned())));
     }
 }

@@ -180,14 +180,14 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
         actions: EntryActionsView {
             as_configured: AS_CONFIGURED,
             pinned: info.pinned,
-            is_named_by_url: info.kept.as_ref().is_some_and(|kept| {
-                lists::is_named_by_url(&info.url, kept.owner.as_deref(), &info.key)
+            is_named_by_url: info.kept.as_ref().is_some_and(|copy| {
+                lists::is_named_by_url(&info.url, copy.owner.as_deref(), &info.key)
             }),
             is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
                 .is_ok_and(|url| url.is_form_answer()),
         },
         is_secure: info.url.starts_with("https:"),
-        kept: info.kept.as_ref().map(|kept| StoredEntryView::new(info, kept, shell)),
+        kept: info.kept.as_ref().map(|copy| StoredEntryView::new(info, copy, shell)),
         parts: info.parts.as_ref().map(SubResourcesView::new),
         url,
     };

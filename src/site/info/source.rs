@@ -43,22 +43,22 @@ const GLASS_CASE: &str = "sandbox; default-src 'none'";
 /// Shows the source as text, whatever its content type. A source that is not text, has an unknown
 /// content coding or is too long is sent as a file.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, AddressPage::Source, arguments).await {
-        Ok(kept) => kept,
+    let copy = match find(caller, AddressPage::Source, arguments).await {
+        Ok(copy) => copy,
         Err(response) => return response,
     };
-    let url = kept.entry.url().to_owned();
-    let content_type = info::content_type(&kept.entry);
-    let (body, is_readable) = decode_body(caller, &kept);
+    let url = copy.entry.url().to_owned();
+    let content_type = info::content_type(&copy.entry);
+    let (body, is_readable) = decode_body(caller, &copy);
     let bound = u64::try_from(MAX_SOURCE).unwrap_or(u64::MAX);
-    if !is_readable || kept.entry.body_len() > bound {
+    if !is_readable || copy.entry.body_len() > bound {
         return saved(caller, body);
     }
     let Ok(turn) = Arc::clone(&caller.context.limits.sources).try_acquire_owned() else {
         return reply::plain(503, "other sources are being read; try again in a moment");
     };
     let Some(bytes) = read_whole(body).await else {
-        return saved(caller, decode_body(caller, &kept).0);
+        return saved(caller, decode_body(caller, &copy).0);
     };
     let read = spawn_blocking(move || {
         let text = text::source(content_type.as_deref(), &url, &bytes);
@@ -97,10 +97,10 @@ async fn read_whole(mut body: Body) -> Option<Vec<u8>> {
 }
 
 /// Returns the body without its content coding, and whether the coding could be removed.
-fn decode_body(caller: &Caller, kept: &Arc<StoredCopy>) -> (Body, bool) {
-    let delivery = CodingTerms::of_a_reader().deliver(kept.status, &kept.fields);
+fn decode_body(caller: &Caller, copy: &Arc<StoredCopy>) -> (Body, bool) {
+    let delivery = CodingTerms::of_a_reader().deliver(copy.status, &copy.fields);
     let is_readable = delivery.is_readable();
-    (recode::body(delivery, body::stored(&caller.context.storage.store, kept, None)), is_readable)
+    (recode::body(delivery, body::stored(&caller.context.storage.store, copy, None)), is_readable)
 }
 
 fn saved(caller: &Caller, body: Body) -> Response<Body> {
@@ -125,11 +125,11 @@ fn source_response(
 /// Sends the WARC records. They contain the whole body, even if it is compressed or shared in the
 /// spool. Cookies and credentials are omitted, as on the page `/info/`.
 pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let kept = match find(caller, AddressPage::Records, arguments).await {
-        Ok(kept) => kept,
+    let copy = match find(caller, AddressPage::Records, arguments).await {
+        Ok(copy) => copy,
         Err(response) => return response,
     };
-    let name = format!("attachment; filename=\"{}.warc.gz\"", kept.entry.key());
+    let name = format!("attachment; filename=\"{}.warc.gz\"", copy.entry.key());
     let options = ExportOptions {
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
@@ -145,8 +145,8 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
             let _turn = turn;
             let mut out = io::BufWriter::with_capacity(PIECE, ChannelWriter(sender.clone()));
             let heads =
-                (info::redacted_head(kept.entry.head()), info::redacted_head(kept.entry.request()));
-            let written = to_warc_one(&kept.entry, (&heads.0, &heads.1), &mut out, &options);
+                (info::redacted_head(copy.entry.head()), info::redacted_head(copy.entry.request()));
+            let written = to_warc_one(&copy.entry, (&heads.0, &heads.1), &mut out, &options);
             if let Err(error) = written.map_err(BoxError::from).and_then(|()| Ok(out.flush()?)) {
                 // The client may have disconnected.
                 let _left = sender.blocking_send(Err(error));
@@ -173,7 +173,7 @@ async fn find(
         .and_then(|url| Places::of_text(url, &context.base.local, &caller.owner).ok())
         .ok_or_else(|| caller.ask_for_address(about, &typed))?;
     let found = look_up(&context.storage.store, &places).await;
-    let kept = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
-    kept.map(Arc::new)
+    let copy = found.map_err(|error| caller.spool_failed(&error))?.choose(Mode::Offline);
+    copy.map(Arc::new)
         .ok_or_else(|| caller.message(&Message::NothingKept { url: places.public.url() }))
 }

@@ -175,7 +175,7 @@ pub struct MonitorForm<'a> {
     pub max_versions: u16,
     /// The settings for further fetches. `None` if the page is not monitored, or if only the
     /// configured sub-resources are fetched with it.
-    pub aim: Option<FetchSpec>,
+    pub spec: Option<FetchSpec>,
 }
 
 #[derive(Serialize)]
@@ -233,8 +233,8 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
         days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
         hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
         cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
-        links: match &options.aim {
-            Some(aim) => LinksView::new(aim.depth.to_string(), &aim.scope),
+        links: match &options.spec {
+            Some(spec) => LinksView::new(spec.depth.to_string(), &spec.scope),
             None => LinksView::new(0.to_string(), &Scope::default()),
         },
         versions: options.versions.unwrap_or_default().to_string(),

@@ -23,8 +23,8 @@ const OTHERS: [&str; 5] = ["token", "key", "back", "priority", "url"];
 
 /// The further fetches that a request starts: the fetches of sub-resources and links of its page.
 struct FollowUpFetches {
-    aim: FetchSpec,
-    /// The aim that follows from the configuration alone.
+    spec: FetchSpec,
+    /// The fetch specification that follows from the configuration alone.
     usual: FetchSpec,
     /// The runs that start with this request, and end if the request is removed.
     runs: Vec<RunId>,
@@ -38,7 +38,7 @@ pub(in crate::site) fn show(caller: &Caller, arguments: Option<&str>) -> Respons
     let bring = further_fetches(caller, &request);
     let state = status::state(context, &request);
     let item = status::item(request, state, None);
-    let about = (&item, bring.as_ref().map(|bring| &bring.aim));
+    let about = (&item, bring.as_ref().map(|bring| &bring.spec));
     let back = list::QueueSelection::parse(arguments).address();
     caller.page(page::page(shell, about, &back))
 }
@@ -61,29 +61,29 @@ pub(in crate::site) async fn save(
     {
         let fields = form.fields().filter(|(name, _)| !OTHERS.contains(name));
         let asked = RecursiveRequest::read(fields.chain([("url", request.place.url())]))?;
-        let aim = FetchSpec { limits: now.aim.limits, robots: now.aim.robots, ..asked.aim };
-        if is_other(&aim, &now.aim) {
-            replace(caller, key, &now, &aim).await?;
+        let spec = FetchSpec { limits: now.spec.limits, robots: now.spec.robots, ..asked.spec };
+        if is_other(&spec, &now.spec) {
+            replace(caller, key, &now, &spec).await?;
         }
     }
     Ok(caller.see_other(&back(form)))
 }
 
-/// Replaces the further fetches of the request by `aim`. Runs that have another start page still
+/// Replaces the further fetches of the request by `spec`. Runs that have another start page still
 /// include the request.
 async fn replace(
     caller: &Caller,
     key: Key,
     now: &FollowUpFetches,
-    aim: &FetchSpec,
+    spec: &FetchSpec,
 ) -> Result<(), RefreshError> {
     let context = &caller.context;
-    if is_other(aim, &now.usual) {
+    if is_other(spec, &now.usual) {
         // The request as recorded, with its secrets. If a run has started since `now` was
         // determined, the request belongs to both runs.
         let Some(mut outgoing) = context.storage.store.queued(key).await? else { return Ok(()) };
         outgoing.summary.runs.clear();
-        begin_at(&context.fetch, outgoing, aim).await?;
+        begin_at(&context.fetch, outgoing, spec).await?;
     }
     for run in &now.runs {
         stop_for(caller, *run).await?;
@@ -91,10 +91,10 @@ async fn replace(
     Ok(())
 }
 
-/// Whether `aim` differs from `than`. If `aim` follows no links, its scope does not matter.
-fn is_other(aim: &FetchSpec, than: &FetchSpec) -> bool {
-    let scope = if aim.depth == 0 { &than.scope } else { &aim.scope };
-    FetchSpec { scope: scope.clone(), ..aim.clone() } != *than
+/// Whether `spec` differs from `than`. If `spec` follows no links, its scope does not matter.
+fn is_other(spec: &FetchSpec, than: &FetchSpec) -> bool {
+    let scope = if spec.depth == 0 { &than.scope } else { &spec.scope };
+    FetchSpec { scope: scope.clone(), ..spec.clone() } != *than
 }
 
 /// Returns the request in the field `key`, if it exists and the caller may see it.
@@ -118,24 +118,24 @@ fn further_fetches(caller: &Caller, request: &OutgoingSummary) -> Option<FollowU
     let url = target::of_url(request.place.url(), &caller.context.base.local).ok()?.url;
     let runs = caller.context.fetch.fetcher.runs();
     let begins = request.runs.iter().filter_map(|member| {
-        let aim = runs.with_run(member.run, |run| {
-            (run.ended.is_none() && run.starts().contains(&url)).then(|| run.aim.clone())
+        let spec = runs.with_run(member.run, |run| {
+            (run.ended.is_none() && run.starts().contains(&url)).then(|| run.spec.clone())
         });
-        Some((member.run, aim.flatten()?))
+        Some((member.run, spec.flatten()?))
     });
     let begins: Vec<_> = begins.collect();
     let usual = with_every_class(as_configured(caller, request.place.url()), &FetchSpec::default());
-    let deepest = begins.iter().map(|(_, aim)| aim).max_by_key(|aim| aim.depth);
-    let aim = deepest.map_or_else(|| usual.clone(), |aim| with_every_class(aim.clone(), &usual));
-    Some(FollowUpFetches { aim, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
+    let deepest = begins.iter().map(|(_, spec)| spec).max_by_key(|spec| spec.depth);
+    let spec = deepest.map_or_else(|| usual.clone(), |spec| with_every_class(spec.clone(), &usual));
+    Some(FollowUpFetches { spec, usual, runs: begins.into_iter().map(|(run, _)| run).collect() })
 }
 
-/// Returns `aim` with an explicit choice for every class of sub-resources, as in the form. A
+/// Returns `spec` with an explicit choice for every class of sub-resources, as in the form. A
 /// missing choice is taken from `usual`.
-fn with_every_class(mut aim: FetchSpec, usual: &FetchSpec) -> FetchSpec {
+fn with_every_class(mut spec: FetchSpec, usual: &FetchSpec) -> FetchSpec {
     for class in PartClass::ALL {
         let is_usual = usual.parts.get(&class).copied().unwrap_or_default();
-        aim.parts.entry(class).or_insert(is_usual);
+        spec.parts.entry(class).or_insert(is_usual);
     }
-    aim
+    spec
 }

@@ -110,11 +110,11 @@ fn link(reason: &LinkReason) -> &'static str {
 
 /// Adds the size of the stored entries, if the index already knows it.
 async fn add_stored_size(context: &SiteContext, text: &mut Exposition) {
-    let Ok(kept) = lists::call_index(&context.storage, wwwoffle_index::Index::stored_total).await
+    let Ok(stored) = lists::call_index(&context.storage, wwwoffle_index::Index::stored_total).await
     else {
         return;
     };
-    text.add("wwwoffle_spool_entries", MetricType::Gauge, "Stored entries.", kept.entries);
+    text.add("wwwoffle_spool_entries", MetricType::Gauge, "Stored entries.", stored.entries);
     let help = "Bytes of the files of stored entries, without shared bodies.";
-    text.add("wwwoffle_spool_bytes", MetricType::Gauge, help, kept.bytes);
+    text.add("wwwoffle_spool_bytes", MetricType::Gauge, help, stored.bytes);
 }

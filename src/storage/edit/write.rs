@@ -183,7 +183,7 @@ mod tests {
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     /// Stores input in pieces of `piece` bytes. Returns the stored head and body.
-    fn kept(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), IntakeError> {
+    fn store_pieces(bytes: &[u8], piece: usize) -> Result<(String, Vec<u8>), IntakeError> {
         let root = tempfile::tempdir().unwrap();
         let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
         let url = CanonicalUrl::parse("http://a/b?c", &LocalHost::default()).unwrap();
@@ -214,7 +214,7 @@ mod tests {
         ];
         for (bytes, head, body) in table {
             for piece in [1, 2, 3, 7, 1_000] {
-                let (got, got_body) = kept(bytes, piece).unwrap();
+                let (got, got_body) = store_pieces(bytes, piece).unwrap();
                 assert_eq!((got.as_str(), got_body.as_slice()), (head, body), "{piece}");
             }
         }
@@ -230,11 +230,11 @@ mod tests {
             (b"HTTP/1.1 200 OK\nContent-Length: 4\n\nabc", "the body has 3 bytes"),
             (b"HTTP/1.1 200 OK\n bad\0\n\n", "expected a response head"),
         ] {
-            let refused = kept(bytes, 5).unwrap_err();
+            let refused = store_pieces(bytes, 5).unwrap_err();
             assert!(refused.to_string().starts_with(why), "{refused}");
         }
         let long = [b"HTTP/1.1 200 OK\nA: ".to_vec(), vec![b'x'; MAX_HEAD]].concat();
-        assert!(matches!(kept(&long, 1_000).unwrap_err(), IntakeError::LongHead));
+        assert!(matches!(store_pieces(&long, 1_000).unwrap_err(), IntakeError::LongHead));
     }
 
     #[test]

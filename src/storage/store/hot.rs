@@ -78,18 +78,18 @@ impl CachedLookup {
 
     fn held_bytes(&self) -> usize {
         let seen = self.seen.as_ref().map_or(0, LookupTrace::memory_size);
-        let all: usize = self.all.iter().map(|kept| held_bytes(kept)).sum();
+        let all: usize = self.all.iter().map(|copy| held_bytes(copy)).sum();
         2 * size_of::<Self>() + seen + all
     }
 }
 
-fn held_bytes(kept: &StoredCopy) -> usize {
-    let fields = kept.fields.len() + kept.request.len();
-    let file = if matches!(kept.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
+fn held_bytes(copy: &StoredCopy) -> usize {
+    let fields = copy.fields.len() + copy.request.len();
+    let file = if matches!(copy.entry.body(), Body::File(_)) { OPEN_FILE } else { 0 };
     // The values of the fields are copies of text in the head, so the length of the head is added.
     size_of::<StoredCopy>()
-        + kept.entry.memory_size()
-        + kept.entry.head().len()
+        + copy.entry.memory_size()
+        + copy.entry.head().len()
         + FIELD * fields
         + file
 }

@@ -12,9 +12,9 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-fn run(aim: FetchSpec) -> Run {
+fn run(spec: FetchSpec) -> Run {
     let start = url("http://h.example/");
-    let mut run = Run::new(RunId::from_number(7), None, start.clone(), aim, at(1000));
+    let mut run = Run::new(RunId::from_number(7), None, start.clone(), spec, at(1000));
     run.take_start_page(start.key());
     run
 }
@@ -66,8 +66,8 @@ fn a_frame_has_the_links_of_its_page() {
 #[test]
 fn limits_end_a_recursive_fetch() {
     let limits = Limits { pages: 2, bytes: Some(100), minutes: Some(1) };
-    let aim = FetchSpec { depth: 1, limits, ..FetchSpec::default() };
-    let mut run = run(aim);
+    let spec = FetchSpec { depth: 1, limits, ..FetchSpec::default() };
+    let mut run = run(spec);
     assert_eq!(page(&mut run, "http://other.example/", 0), Err(LeftOut::Scope));
     assert_eq!(page(&mut run, "http://h.example/2099/01", 0), Err(LeftOut::Endless));
     assert_eq!(page(&mut run, "http://h.example/a", 0), Ok(RunDecision::Fetch));

@@ -62,7 +62,8 @@ struct RunHead {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<String>,
     starts: Vec<String>,
-    aim: FetchSpec,
+    #[serde(rename = "aim")]
+    spec: FetchSpec,
     begun: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ended: Option<Timestamp>,
@@ -84,7 +85,7 @@ impl Run {
             id: self.id.to_string(),
             owner: self.owner.clone(),
             starts: self.starts.iter().map(|start| start.as_str().to_owned()).collect(),
-            aim: self.aim.clone(),
+            spec: self.spec.clone(),
             begun: self.begun,
             ended: self.ended,
             report: self.report.clone(),
@@ -126,7 +127,7 @@ impl Run {
             id: head.id.parse::<RunId>().map_err(|_| BadRun::Id(head.id))?,
             owner: head.owner,
             starts,
-            aim: head.aim,
+            spec: head.spec,
             begun: head.begun,
             ended: head.ended,
             report: head.report,
@@ -190,13 +191,13 @@ mod tests {
     fn some_run() -> Run {
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         let start = url("http://h.example/");
-        let aim = FetchSpec {
+        let spec = FetchSpec {
             depth: 3,
             parts: [(PartClass::Images, true), (PartClass::Scripts, false)].into(),
             ..FetchSpec::default()
         };
         let owner = Some("user anna".to_owned());
-        let mut run = Run::new(RunId::from_number(9), owner, start.clone(), aim, now);
+        let mut run = Run::new(RunId::from_number(9), owner, start.clone(), spec, now);
         run.take_start_page(start.key());
         for number in 0..20 {
             let page = url(&format!("http://h.example/{number}?q={number}"));
@@ -217,7 +218,7 @@ mod tests {
         let text = run.to_text();
         let back = Run::parse(&text, &LocalHost::default()).unwrap();
         assert_eq!((back.id, &back.owner, &back.starts), (run.id, &run.owner, &run.starts));
-        assert_eq!((&back.aim, back.begun, back.ended), (&run.aim, run.begun, run.ended));
+        assert_eq!((&back.spec, back.begun, back.ended), (&run.spec, run.begun, run.ended));
         assert_eq!((&back.report, &back.seen), (&run.report, &run.seen));
         assert_eq!((back.waiting, run.waiting), (1, 1));
         let sorted = |text: &str| {

@@ -33,7 +33,7 @@ pub(super) struct Model {
     pub(super) is_online: bool,
     pub(super) disk_fails: bool,
     pub(super) run: Option<PredictedRun>,
-    pub(super) kept: Option<u64>,
+    pub(super) copy: Option<u64>,
     pub(super) part: Option<(u64, u64)>,
     /// For each client, by number: the version, the number of received bytes, and whether the body
     /// ended complete (`None` before its end).
@@ -171,7 +171,7 @@ impl Model {
             self.clients.get_mut(reader).unwrap().2 = Some(is_whole);
         }
         if is_whole && !run.is_spilled {
-            (self.kept, self.part) = (Some(run.version), None);
+            (self.copy, self.part) = (Some(run.version), None);
         } else if keeps && !run.is_spilled && !self.disk_fails && run.here > 0 {
             let had = self.part.filter(|(version, _)| *version == run.version);
             self.part = Some((run.version, had.map_or(0, |(_, bytes)| bytes).max(run.here)));

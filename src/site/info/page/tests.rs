@@ -27,7 +27,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
         by_fingerprint: true,
         chain: chain(text),
     });
-    let kept = StoredInfo {
+    let copy = StoredInfo {
         owner: Some(text.to_owned()),
         status: 200,
         received: time(),
@@ -47,7 +47,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
     };
     let parts = parts([1, SHOWN_PARTS + 3, 2, 1, 4], text);
     let (url, key) = (text.to_owned(), text.to_owned());
-    Info { url, key, kept: Some(kept), pinned: true, parts: Some(parts) }
+    Info { url, key, kept: Some(copy), pinned: true, parts: Some(parts) }
 }
 
 /// Returns the given number of sub-resources in each state, in the order of the states.
@@ -181,8 +181,8 @@ fn each_button_names_its_entry_and_is_absent_for_others() {
     let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let of = |owner: Option<&str>, key: String| {
         let plain = info(url, false);
-        let kept = plain.kept.map(|kept| StoredInfo { owner: owner.map(str::to_owned), ..kept });
-        body(&Info { key, kept, ..plain })
+        let copy = plain.kept.map(|copy| StoredInfo { owner: owner.map(str::to_owned), ..copy });
+        body(&Info { key, kept: copy, ..plain })
     };
     let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];
     for (owner, key) in ours {

@@ -71,7 +71,7 @@ fn the_form_starts_with_the_current_schedule() {
             schedule,
             versions: Some(7),
             max_versions: 100,
-            aim: None,
+            spec: None,
         };
         let page = options(&shell(), &given);
         assert_harmless(&page);
@@ -96,7 +96,7 @@ fn the_form_starts_with_the_current_schedule() {
 
 #[test]
 fn the_form_shows_the_link_depth() {
-    for (aim, depth, method) in [
+    for (spec, depth, method) in [
         (None, 0, "host"),
         (Some(FetchSpec { depth: 3, scope: Scope::Site, ..FetchSpec::default() }), 3, "site"),
         (
@@ -110,7 +110,7 @@ fn the_form_shows_the_link_depth() {
         ),
     ] {
         let url = "http://a.example/";
-        let given = MonitorForm { url, schedule: None, versions: None, max_versions: 9, aim };
+        let given = MonitorForm { url, schedule: None, versions: None, max_versions: 9, spec };
         let page = options(&shell(), &given);
         assert_harmless(&page);
         let body = page.body;
@@ -203,7 +203,7 @@ fn hostile_values_are_text() {
             schedule: None,
             versions: None,
             max_versions: 9,
-            aim: Some(FetchSpec {
+            spec: Some(FetchSpec {
                 depth: 7,
                 scope: Scope::Prefix(as_key(text).to_owned()),
                 ..FetchSpec::default()

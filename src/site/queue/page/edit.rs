@@ -37,16 +37,16 @@ struct DepthChoice {
     chosen: bool,
 }
 
-/// Renders the page. `aim` is set if the request itself has settings for further fetches; `back` is
-/// the page of the queue to return to.
+/// Renders the page. `spec` is set if the request itself has settings for further fetches; `back`
+/// is the page of the queue to return to.
 #[must_use]
 pub fn page(
     shell: &Shell,
-    (item, aim): (&QueueItem, Option<&FetchSpec>),
+    (item, spec): (&QueueItem, Option<&FetchSpec>),
     back: &str,
 ) -> RenderedPage {
     let why = match item.kind {
-        _ if aim.is_some() => None,
+        _ if spec.is_some() => None,
         RequestKind::Post => Some(tr("A form is sent once, as you filled it in.")),
         RequestKind::Monitored => Some(tr("This page is monitored. Its monitoring settings say \
             what else is fetched.")),
@@ -66,7 +66,7 @@ pub fn page(
         url: ShownUrl::new(&item.url),
         info: links::info(&item.url),
         priorities: priorities(item.priority),
-        bring: aim.map(fetch_settings_view),
+        bring: spec.map(fetch_settings_view),
         elsewhere: elsewhere.filter(|_| why.is_some()),
         // Reason why the other settings cannot be changed here; `elsewhere` is the page where they
         // can be changed.
@@ -88,18 +88,18 @@ fn priorities(chosen: Priority) -> Vec<SelectOption> {
     ]
 }
 
-fn fetch_settings_view(aim: &FetchSpec) -> FetchSettingsView {
+fn fetch_settings_view(spec: &FetchSpec) -> FetchSettingsView {
     let mut depths: Vec<_> = DEPTHS.into_iter().collect();
-    if !depths.contains(&aim.depth) {
-        depths.push(aim.depth);
+    if !depths.contains(&spec.depth) {
+        depths.push(spec.depth);
     }
-    let depth = |number| DepthChoice { number, chosen: number == aim.depth };
-    let is_wanted = |class| aim.parts.get(&class).copied().unwrap_or_default();
+    let depth = |number| DepthChoice { number, chosen: number == spec.depth };
+    let is_wanted = |class| spec.parts.get(&class).copied().unwrap_or_default();
     FetchSettingsView {
         parts: PartClass::ALL.into_iter().map(|it| ClassCheckBox::new(it, is_wanted(it))).collect(),
         depths: depths.into_iter().map(depth).collect(),
-        links: LinksView::new(aim.depth.to_string(), &aim.scope),
-        force: aim.force,
+        links: LinksView::new(spec.depth.to_string(), &spec.scope),
+        force: spec.force,
     }
 }
 
@@ -110,15 +110,15 @@ mod tests {
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
     use wwwoffle_api::ItemState;
 
-    fn body(item: &QueueItem, aim: Option<&FetchSpec>) -> String {
-        let page = page(&shell(), (item, aim), "/queue/?page=2");
+    fn body(item: &QueueItem, spec: Option<&FetchSpec>) -> String {
+        let page = page(&shell(), (item, spec), "/queue/?page=2");
         assert_harmless(&page);
         page.body
     }
 
     #[test]
     fn the_edit_form_shows_the_current_settings() {
-        let aim = FetchSpec {
+        let spec = FetchSpec {
             depth: 9,
             parts: [(PartClass::Images, true)].into(),
             force: true,
@@ -128,7 +128,7 @@ mod tests {
             priority: Priority::First,
             ..item("http://a.example/", None, ItemState::Waiting)
         };
-        let body = body(&first, Some(&aim));
+        let body = body(&first, Some(&spec));
         for want in [
             r#"action="http://localhost:8080/control/queue/edit""#,
             r#"name="back" value="/queue/?page=2""#,
