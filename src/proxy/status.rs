@@ -149,8 +149,6 @@ pub enum HitReason {
 /// The reason why a response is not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotStored {
-    /// The response is not a whole page, because of the method, a range or an upgrade.
-    Request,
     /// The storage policy of the URL. With [`StoragePolicy::Usual`], the reason is the method or an
     /// upgrade of the request.
     Ruled(StoragePolicy),
@@ -214,7 +212,7 @@ impl CacheStatus {
                 NotStored::Ruled(StoragePolicy::Usual) if !matches!(forward, Forward::Bypass) => {
                     return None;
                 }
-                NotStored::Request | NotStored::Ruled(StoragePolicy::Usual) => "not-a-whole-page",
+                NotStored::Ruled(StoragePolicy::Usual) => "not-a-whole-page",
                 NotStored::Ruled(StoragePolicy::NeverKept) => "dont-cache",
                 NotStored::Ruled(StoragePolicy::Nearby) => "local-net",
                 NotStored::Answer(reason) => reason.as_str(),

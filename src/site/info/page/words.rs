@@ -63,8 +63,6 @@ fn describe_hit(why: HitReason) -> Text {
 fn describe_miss(why: NotStored) -> Text {
     use NotStored as N;
     match why {
-        N::Request => tr("It was fetched from the site and not saved, because only a part was \
-            requested."),
         N::Ruled(_) => tr("It was fetched from the site and not saved, because of the \
             configuration or the kind of request."),
         N::Answer(reason) => tr("It was fetched from the site and not saved ({reason}).")
