@@ -153,7 +153,7 @@ pub enum BadSpec {
     #[error(transparent)]
     Scope(#[from] super::scope::NotAScope),
     /// The argument is unknown.
-    #[error("it has {0:?}, which says nothing here")]
+    #[error("it has {0:?}, which is not allowed here")]
     Unknown(String),
 }
 
@@ -348,7 +348,7 @@ mod tests {
             (vec![url, ("depth", "many")], "\"depth\" takes a number from 0 to 1000, not \"many\""),
             (vec![url, ("depth", "-1")], "\"depth\" takes a number from 0 to 1000, not \"-1\""),
             (vec![url, ("bytes", "0")], "\"bytes\" takes a whole number above 0, not \"0\""),
-            (vec![url, ("colour", "red")], "it has \"colour\", which says nothing here"),
+            (vec![url, ("colour", "red")], "it has \"colour\", which is not allowed here"),
         ] {
             assert_eq!(read(&pairs).unwrap_err().to_string(), want);
         }

@@ -239,7 +239,7 @@ impl BlockListReader {
     }
 
     #[cfg(not(feature = "easylist"))]
-    #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
+    #[expect(clippy::unused_self, reason = "the version with EasyList uses it")]
     fn read_rules(
         &mut self,
         name: &str,
@@ -265,8 +265,8 @@ impl BlockListReader {
     }
 
     #[cfg(not(feature = "easylist"))]
-    #[expect(clippy::unused_self, reason = "the one with EasyList uses it")]
-    #[expect(clippy::unnecessary_wraps, reason = "the one with EasyList fails")]
+    #[expect(clippy::unused_self, reason = "the version with EasyList uses it")]
+    #[expect(clippy::unnecessary_wraps, reason = "the version with EasyList can fail")]
     fn end_rules(&mut self, _: &RawValue<'_>, _: &mut ValueSource<'_>) -> Option<()> {
         Some(())
     }

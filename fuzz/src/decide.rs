@@ -23,7 +23,7 @@ use wwwoffle_http::caching::storing::RequestFacts;
 use super::input::Input;
 
 /// The reference time of the cases, in seconds since 1970.
-const NOON: u64 = 1_795_132_800;
+const MIDNIGHT: u64 = 1_795_132_800;
 
 const STATUSES: [u16; 16] =
     [200, 200, 200, 200, 203, 204, 206, 301, 302, 304, 307, 404, 410, 500, 503, 299];
@@ -114,7 +114,7 @@ impl RequestDirectives {
 }
 
 fn at(seconds: i64) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::from_secs(NOON.saturating_add_signed(seconds))
+    SystemTime::UNIX_EPOCH + Duration::from_secs(MIDNIGHT.saturating_add_signed(seconds))
 }
 
 fn date(seconds: i64) -> HeaderValue {

@@ -164,7 +164,10 @@ fn versions(live: &Live) -> Versions {
 fn log_recovery(recovery: &Recovery) {
     let Recovery { admitted, removed, damaged, failures, .. } = recovery;
     if *admitted + *removed > 0 {
-        info!(admitted, removed, "the daemon did not stop in order; unfinished pages are gone");
+        info!(
+            admitted,
+            removed, "the daemon was not shut down cleanly; unfinished downloads were discarded"
+        );
     }
     for damage in damaged {
         warn!(%damage, "a file of the spool was set aside");

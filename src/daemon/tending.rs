@@ -56,7 +56,7 @@ pub(crate) fn keep_reserve(spool: &Spool) {
     }
 }
 
-/// Checks the latest entries if the previous daemon did not stop in order.
+/// Checks the latest entries if the previous daemon was not shut down cleanly.
 async fn check_recent(context: &Arc<StorageContext>) {
     let asked = Arc::clone(context);
     let goes_on = move || !asked.base.tasks.is_stopping();

@@ -78,10 +78,10 @@ fn special_counterpart(section: &str, key: &str) -> Option<Counterpart> {
         ("StartUp", "use-syslog") => Counterpart::Option("startup", "log-to", syslog),
         ("StartUp", "max-fetch-servers") => Counterpart::Option("fetch-options", "at-once", count),
         ("StartUp", "password") => Counterpart::Secret(
-            "a password is no longer stored in clear text: `wwwoffle passwd` makes its line",
+            "a password is no longer stored in clear text: `wwwoffle passwd` prints its line",
         ),
         ("AllowedConnectUsers", _) => Counterpart::Secret(
-            "passwords are no longer stored in clear text: `wwwoffle passwd USER` makes the line of a user",
+            "passwords are no longer stored in clear text: `wwwoffle passwd USER` prints the line of a user",
         ),
         ("Options", "dir-perm" | "file-perm") => Counterpart::Gone(
             "the spool contains keys and private pages, so only its owner can read it; to change that, set \"dir-perm\" and \"file-perm\" in [startup]",

@@ -30,7 +30,7 @@ section! {
         "queue-share" => queue_share: NonZeroUsize = "10000", Live, Ordinary;
         /// How much memory holds the most requested entries of the spool; it fills as they are used.
         "hot-set" => hot_set: Size = r#""64 MB""#, Restart, Ordinary;
-        /// The control password, needed for every change, on a page or through the API; "" means that no password is needed. `wwwoffle passwd` makes the line. The socket in the spool needs no password.
+        /// The control password, needed for every change, on a page or through the API; "" means that no password is needed. `wwwoffle passwd` prints the line. The socket in the spool needs no password.
         "password" => password: ControlPassword = r#""""#, Live, Access;
         /// The user that the daemon changes to after it has begun to listen, if root started it.
         "run-uid" => run_uid: SystemAccount = r#""""#, Restart, Access;

@@ -20,7 +20,7 @@ section! {
     "dont-get" => DontGet {
         /// The blocked URLs. The first entry that matches a request decides.
         "urls" => urls: BlockList = "[]", Live, Ordinary;
-        /// The URL that is served in place of a blocked one.
+        /// The URL to which requests for a blocked URL are redirected, if their method is safe.
         "replacement" => replacement: UrlRules<Replacement> = r#""""#, Live, Trust;
         /// Whether a URL may be fetched because a page refers to it. With false, it is fetched only if a browser requests it.
         "get-recursive" => get_recursive: UrlRules<bool> = "true", Live, Ordinary;

@@ -96,7 +96,7 @@ impl PasswordHash {
         const NO_HASH: &str = "it is not an argon2id hash; `wwwoffle passwd` makes one";
         if !text.starts_with("$argon2id$") {
             return Err(
-                "the file contains the hash of a password, never the password: `wwwoffle passwd` asks for it and makes the line",
+                "the file contains the hash of a password, never the password: `wwwoffle passwd` asks for it and prints the line",
             );
         }
         let hash = phc::PasswordHash::new(text).map_err(|_| NO_HASH)?;

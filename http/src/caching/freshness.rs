@@ -191,10 +191,10 @@ pub(super) mod tests {
     use super::*;
 
     /// 2026-11-20T00:00:00Z, written `@0` in tables.
-    pub(crate) const NOON: u64 = 1_795_132_800;
+    pub(crate) const MIDNIGHT: u64 = 1_795_132_800;
 
     pub(crate) fn at(seconds: i64) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(NOON.saturating_add_signed(seconds))
+        SystemTime::UNIX_EPOCH + Duration::from_secs(MIDNIGHT.saturating_add_signed(seconds))
     }
 
     /// Fields in table notation: `Name: value` separated by `|`; `@n` is the date n seconds after

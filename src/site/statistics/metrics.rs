@@ -41,11 +41,11 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
         family.with("outcome", outcome.as_str(), counts.of(outcome.as_str()));
     }
     for (name, help, count) in [
-        ("wwwoffle_given_bytes_total", "Bytes of bodies that clients got.", GIVEN),
-        ("wwwoffle_fetched_bytes_total", "Bytes of bodies that came from origins.", FETCHED),
+        ("wwwoffle_given_bytes_total", "Bytes of bodies sent to clients.", GIVEN),
+        ("wwwoffle_fetched_bytes_total", "Bytes of bodies received from origins.", FETCHED),
         (
             "wwwoffle_saved_bytes_total",
-            "Bytes of bodies that clients got and no origin had to send for them.",
+            "Bytes of bodies served from the spool instead of from origins.",
             SAVED,
         ),
     ] {
