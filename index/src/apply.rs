@@ -2,7 +2,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
-use wwwoffle_spool::{DiskUsage, Key, Place, Summary, Timestamp};
+use wwwoffle_spool::{Key, Place, Summary, Timestamp, WalkedEntry};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::class::{Class, essence};
@@ -17,15 +17,6 @@ use crate::name::{HostName, split};
 /// The maximum number of media types that are distinguished. Further types count as unknown.
 const MAX_TYPES: i64 = 1_000;
 
-/// An entry found in the spool.
-#[derive(Debug, Clone)]
-pub(crate) struct SpoolEntry {
-    pub(crate) summary: Summary,
-    pub(crate) taken: DiskUsage,
-    /// When it was last used, if known.
-    pub(crate) used: Option<Timestamp>,
-}
-
 /// The row of an entry in the index.
 struct IndexedRow {
     id: i64,
@@ -39,7 +30,7 @@ struct IndexedRow {
 }
 
 /// Makes the rows of a key equal to the entries found in the spool.
-pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[SpoolEntry]) -> Result<()> {
+pub(crate) fn set_key(connection: &Connection, place: &Place, found: &[WalkedEntry]) -> Result<()> {
     let (scheme, host, _) = split(place.url());
     let mut known = known(connection, &place.key())?;
     if found.is_empty() && known.is_empty() {
@@ -127,19 +118,19 @@ pub(crate) fn can_need(class: Class, status: u16) -> bool {
 fn seen_values(
     (kind, owner, class): (i64, i64, Class),
     host: i64,
-    found: &SpoolEntry,
+    found: &WalkedEntry,
     (used, read): (Timestamp, ReadState),
 ) -> [Value; 15] {
-    let SpoolEntry { summary, taken, .. } = found;
+    let WalkedEntry { summary, versions, size, .. } = found;
     let (scheme, ..) = split(summary.place.url());
     let facts = Facts::new(host, scheme, summary.status, class, owner != 0);
-    let versions = i64::try_from(taken.versions).unwrap_or(i64::MAX);
+    let versions = i64::try_from(*versions).unwrap_or(i64::MAX);
     [
         kind.into(),
         i64::from(summary.status).into(),
         narrow(summary.body_len).into(),
         narrow(summary.file_len).into(),
-        narrow(taken.bytes).into(),
+        narrow(*size).into(),
         summary.digest.to_vec().into(),
         first_of(&summary.digest).into(),
         summary.when.as_microsecond().into(),
@@ -161,19 +152,20 @@ fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, Clas
 }
 
 /// Adds an entry.
-fn insert(connection: &Connection, host: i64, found: &SpoolEntry) -> Result<()> {
-    let owner = insert_uncounted(connection, host, found)?;
+fn insert(connection: &Connection, host: i64, found: &WalkedEntry) -> Result<()> {
+    let owner = insert_uncounted(connection, host, found, None)?;
     count(connection, host, owner, 1, narrow(found.summary.file_len))
 }
 
-/// Adds an entry without updating the counts, which are computed at the end of a rebuild. Returns
-/// the id of the owner.
+/// Adds an entry, which was last `used` at this time, if known. Does not update the counts, which
+/// are computed at the end of a rebuild. Returns the id of the owner.
 pub(crate) fn insert_uncounted(
     connection: &Connection,
     host: i64,
-    found: &SpoolEntry,
+    found: &WalkedEntry,
+    used: Option<Timestamp>,
 ) -> Result<i64> {
-    let SpoolEntry { summary, used, .. } = found;
+    let summary = &found.summary;
     let (place, numbers) = (&summary.place, numbers(connection, summary)?);
     let (_, owner, class) = numbers;
     let (_, _, path) = split(place.url());
@@ -207,14 +199,14 @@ fn change(
     connection: &Connection,
     host: i64,
     known: &IndexedRow,
-    found: &SpoolEntry,
+    found: &WalkedEntry,
 ) -> Result<()> {
-    let SpoolEntry { summary, used, .. } = found;
+    let summary = &found.summary;
     let numbers = numbers(connection, summary)?;
     let (_, owner, class) = numbers;
     let is_same = known.stored == summary.stored.as_microsecond() && known.digest == summary.digest;
     let before = Timestamp::from_microsecond(known.used).unwrap_or(Timestamp::UNIX_EPOCH);
-    let used = used.unwrap_or(summary.stored).max(summary.stored).max(before);
+    let used = summary.stored.max(before);
     let mut read = ReadState::of(class, summary);
     if is_same {
         read = ReadState { words: WordState::of_number(known.text), is_told: known.told != 0 };

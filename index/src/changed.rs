@@ -10,11 +10,9 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK, Stamp};
-use wwwoffle_spool::{
-    DiskUsage, HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, WalkedEntry,
-};
+use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, WalkedEntry};
 
-use crate::apply::{self, SpoolEntry};
+use crate::apply;
 use crate::error::{IndexFault, Result};
 use crate::name::split;
 use crate::rebuild::WALKED;
@@ -160,10 +158,8 @@ impl Walker<'_> {
 
     /// Makes the rows of a directory equal to its files.
     fn directory(&mut self, directory: &KeyDirectory, known: &[IndexedKey]) -> Result<()> {
-        let mut keys: HashMap<Key, Vec<SpoolEntry>> = HashMap::new();
-        for WalkedEntry { summary, versions, size, .. } in directory.entries()? {
-            let taken = DiskUsage { versions, bytes: size };
-            let found = SpoolEntry { summary, taken, used: None };
+        let mut keys: HashMap<Key, Vec<WalkedEntry>> = HashMap::new();
+        for found in directory.entries()? {
             keys.entry(found.summary.place.key()).or_default().push(found);
         }
         for entry in known.iter().filter(|entry| entry.first == directory.first()) {
@@ -206,7 +202,7 @@ impl Walker<'_> {
         for place in places {
             let [_, variants] = spool.walk().stamps(&place)?;
             if self.has_changed(variants) {
-                apply::set_key(self.connection, &place, &found_at(spool, &place)?)?;
+                apply::set_key(self.connection, &place, &spool.walk_key(&place)?)?;
                 self.step()?;
             }
         }
@@ -248,14 +244,4 @@ impl Walker<'_> {
         self.connection.execute_batch("COMMIT; BEGIN IMMEDIATE")?;
         if self.work.is_stopping() { Err(IndexFault::Stopped.into()) } else { Ok(()) }
     }
-}
-
-/// The entries under the key of a place, including those waiting for their batch.
-pub(crate) fn found_at(spool: &Spool, place: &Place) -> Result<Vec<SpoolEntry>> {
-    let mut found = Vec::new();
-    for entry in spool.entries(place)?.found {
-        let taken = spool.disk_usage(entry.place())?;
-        found.push(SpoolEntry { summary: entry.summary(), taken, used: None });
-    }
-    Ok(found)
 }

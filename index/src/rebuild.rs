@@ -11,9 +11,9 @@ use std::thread;
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
-use wwwoffle_spool::{DiskUsage, KeyDirectory, Spool, Uses, WalkedEntry};
+use wwwoffle_spool::{KeyDirectory, Spool, Uses, WalkedEntry};
 
-use crate::apply::{self, SpoolEntry};
+use crate::apply;
 use crate::error::{Error, IndexFault, Result};
 use crate::name::split;
 use crate::schema;
@@ -141,16 +141,14 @@ fn insert(
                 continue;
             }
         };
-        for WalkedEntry { summary, versions, size, .. } in entries {
-            let (scheme, host, _) = split(summary.place.url());
+        for found in entries {
+            let (scheme, host, _) = split(found.summary.place.url());
             if (last.0.as_str(), last.1.as_str()) != (scheme, host) || last.2 == 0 {
                 let number = apply::host_number(connection, scheme, host)?;
                 last = (scheme.to_owned(), host.to_owned(), number);
             }
-            let last_use = uses.of(&summary.place.key());
-            let taken = DiskUsage { versions, bytes: size };
-            let found = SpoolEntry { summary, taken, used: last_use };
-            apply::insert_uncounted(connection, last.2, &found)?;
+            let last_use = uses.of(&found.summary.place.key());
+            apply::insert_uncounted(connection, last.2, &found, last_use)?;
             walked += 1;
         }
         work.update(|progress| progress.walked = Some(walked));

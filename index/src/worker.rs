@@ -259,12 +259,12 @@ impl Worker {
     fn apply_changes(&self, connection: &Connection, places: &[Place]) -> Result<()> {
         write(connection, || {
             for place in places {
-                match changed::found_at(&self.spool, place) {
+                match self.spool.walk_key(place) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
                     // A failure for one place does not affect the other places.
                     Err(error) => {
                         schema::set_meta(connection, PARTIAL, 1)?;
-                        self.work.record_error(error);
+                        self.work.record_error(error.into());
                     }
                 }
             }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use support::{index, list, open, open_as, place, store, store_at, urls};
 use wwwoffle_index::{FILE, Filter, Index, ReindexScope, Sort, WordState};
-use wwwoffle_spool::{Durability, Spool, Timestamp};
+use wwwoffle_spool::{Durability, Spool, Timestamp, Update};
 
 fn names(index: &Index) -> Vec<String> {
     urls(index, &Filter::default(), Sort::Name)
@@ -76,6 +76,22 @@ fn changes_by_the_program_are_indexed() {
         (first.times.stored, first.content.digest, first.content.file_len),
         (kept.stored(), *kept.digest(), kept.summary().file_len)
     );
+}
+
+#[test]
+fn an_update_of_a_large_entry_comes_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let large = place("http://large.example/");
+    store_at(&spool, &large, 200, "image/png", &"y".repeat(300_000), 1_700_000_000);
+    spool.flush().unwrap();
+    let entry = spool.entry(&large).unwrap().found().unwrap();
+    let checked = entry.received() + Duration::from_secs(3_600);
+    let head = entry.head().to_vec();
+    let update = Update::Confirmed { head, asked: checked, responded: checked };
+    spool.update(&entry, &update).unwrap().unwrap();
+    settle(&spool, &index);
+    assert_eq!(index.at(&large).unwrap().unwrap().times.checked, checked);
 }
 
 #[test]

@@ -106,7 +106,6 @@ pub use queue::{
 };
 pub use spool::{Options, Reader, Spool};
 pub use tree::check_recent::RecentCheck;
-pub use tree::disk_usage::DiskUsage;
 pub use tree::list::{EntryList, SpoolHost};
 pub use tree::pending::BATCH_INTERVAL;
 pub use tree::recover::Recovery;

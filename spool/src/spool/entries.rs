@@ -10,7 +10,6 @@ use crate::entry::place::Place;
 use crate::entry::summary::Summary;
 use crate::entry::{Entries, Entry, Lookup};
 use crate::error::{Damage, Result};
-use crate::tree::disk_usage::{self, DiskUsage};
 use crate::tree::list::{self, EntryList, SpoolHost};
 use crate::tree::rekey::{self, MoveOutcome};
 use crate::tree::removed::{BringBackReport, Removal, RemovalSummary};
@@ -18,7 +17,7 @@ use crate::tree::restore::{self, RestoreOutcome};
 use crate::tree::seen::{ChangeListener, LookupTrace};
 use crate::tree::update::Update;
 use crate::tree::versions;
-use crate::tree::walk::SpoolWalk;
+use crate::tree::walk::{SpoolWalk, WalkedEntry};
 use crate::tree::writer::{NewEntry, Writer};
 
 impl Spool {
@@ -94,13 +93,17 @@ impl Spool {
         self.tree().version(place, stored)
     }
 
-    /// Returns the disk usage of the entry of exactly this place, with its older versions.
+    /// Examines every entry of a key like [`Spool::walk`], also those in the current batch. Reads
+    /// update files, but no bodies.
     ///
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn disk_usage(&self, place: &Place) -> Result<DiskUsage> {
-        disk_usage::of_place(&*self.disk_root().disk, self.root(), place)
+    pub fn walk_key(&self, place: &Place) -> Result<Vec<WalkedEntry>> {
+        let walk = || self.tree().walk().key(place, &self.tree().pending.variants(place.key()));
+        let found = walk()?;
+        // A file that is renamed during a walk may be missed, but not by the next walk too.
+        if found.is_empty() { walk() } else { Ok(found) }
     }
 
     /// Returns how many older versions of a place are kept.

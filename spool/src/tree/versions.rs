@@ -295,7 +295,7 @@ pub(crate) fn version_path(place: &Place, stored: Timestamp) -> PathBuf {
 }
 
 /// The directory of the versions of a place, and the stem of their names.
-fn versions_at(place: &Place) -> (PathBuf, String) {
+pub(crate) fn versions_at(place: &Place) -> (PathBuf, String) {
     if place.variant_text().is_empty() {
         // The versions are there even if the entry itself is among the variants of its key.
         (parent(&place.single_path()).to_owned(), place.key().to_string())

@@ -13,13 +13,13 @@ use jiff::Timestamp;
 use crate::entry::holder::{BODIES, SharedBody};
 use crate::entry::place::{EXTENSION, Place, VARIANTS};
 use crate::entry::read::{EntryContent, ExpectedEntry};
-use crate::entry::summary::{Summary, read_start, summary_of};
+use crate::entry::summary::{Summary, read_start, read_summary, summary_of};
 use crate::entry::{holder, overlay, place, read};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::names::names_if_any;
-use crate::fs::{Disk, Stamp};
+use crate::fs::{Disk, Stamp, parent};
 use crate::tree::list::schemes;
-use crate::tree::{disk_usage, versions};
+use crate::tree::{FinishedFile, disk_usage, versions};
 use wwwoffle_url::Key;
 
 /// An entry found by a walk.
@@ -115,8 +115,39 @@ impl SpoolWalk {
     /// If the disk fails, or has no stamps.
     pub fn stamps(&self, place: &Place) -> Result<[Option<Stamp>; 2]> {
         let single = self.root.join(place.single_path());
-        let directory = crate::fs::parent(&single);
-        Ok([self.stamp(directory)?, self.stamp(&self.root.join(place.variants_path()))?])
+        Ok([self.stamp(parent(&single))?, self.stamp(&self.root.join(place.variants_path()))?])
+    }
+
+    /// The entries of a key. `pending` are those of the key in the current batch.
+    pub(crate) fn key(&self, place: &Place, pending: &[FinishedFile]) -> Result<Vec<WalkedEntry>> {
+        let mut found: Vec<WalkedEntry> = Vec::new();
+        // These files are read first: one that is renamed now is found in its directory.
+        for finished in pending {
+            found.extend(self.pending_entry(finished)?);
+        }
+        let (key, single) = (place.key(), self.root.join(place.single_path()));
+        let ([first, ..], stem) = (*key.as_bytes(), key.to_string());
+        let directory = KeyDirectory { walk: self.clone(), path: parent(&single).into(), first };
+        let mut names = texts(&*self.disk, &directory.path)?;
+        names.retain(|name| name.starts_with(&stem));
+        for entry in directory.named(&names, false)? {
+            if found.iter().all(|newer| newer.summary.place != entry.summary.place) {
+                found.push(entry);
+            }
+        }
+        Ok(found)
+    }
+
+    /// An entry of the current batch. `None` if its file was renamed.
+    fn pending_entry(&self, finished: &FinishedFile) -> Result<Option<WalkedEntry>> {
+        let Some(summary) = read_summary(&*self.disk, &finished.path)? else { return Ok(None) };
+        let (directory, stem) = versions::versions_at(&summary.place);
+        let directory = self.root.join(directory);
+        let names = NamesByKey::of(&texts(&*self.disk, &directory)?);
+        let beside = names.companion_usage(&*self.disk, &directory, &stem)?;
+        let (file_len, written, held) = (summary.file_len, None, None);
+        let file = WalkedFile { summary, file_len, written, held };
+        Ok(Some(file.walked(names.versions(&stem), beside, None)))
     }
 
     fn stamp(&self, path: &Path) -> Result<Option<Stamp>> {
@@ -195,8 +226,12 @@ impl KeyDirectory {
 
     /// The entries, with their shared bodies if `with_bodies`.
     pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
-        let disk = &*self.walk.disk;
-        let names = NamesByKey::of(&texts(disk, &self.path)?);
+        self.named(&texts(&*self.walk.disk, &self.path)?, with_bodies)
+    }
+
+    /// The entries with these names.
+    fn named(&self, names: &[String], with_bodies: bool) -> Result<Vec<WalkedEntry>> {
+        let (disk, names) = (&*self.walk.disk, NamesByKey::of(names));
         let mut found = Vec::with_capacity(names.singles.len());
         let mut hidden = HashSet::new();
         for key in &names.singles {
