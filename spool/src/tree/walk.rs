@@ -127,10 +127,11 @@ impl SpoolWalk {
         }
         let (key, single) = (place.key(), self.root.join(place.single_path()));
         let ([first, ..], stem) = (*key.as_bytes(), key.to_string());
-        let directory = KeyDirectory { walk: self.clone(), path: parent(&single).into(), first };
-        let mut names = texts(&*self.disk, &directory.path)?;
+        let path = parent(&single).to_owned();
+        let mut names = texts(&*self.disk, &path)?;
         names.retain(|name| name.starts_with(&stem));
-        for entry in directory.named(&names, false)? {
+        let names = NamesByKey::of(path.clone(), names);
+        for entry in (KeyDirectory { walk: self.clone(), path, first }).named(&names, false)? {
             if found.iter().all(|newer| newer.summary.place != entry.summary.place) {
                 found.push(entry);
             }
@@ -142,12 +143,65 @@ impl SpoolWalk {
     fn pending_entry(&self, finished: &FinishedFile) -> Result<Option<WalkedEntry>> {
         let Some(summary) = read_summary(&*self.disk, &finished.path)? else { return Ok(None) };
         let (directory, stem) = versions::versions_at(&summary.place);
-        let directory = self.root.join(directory);
-        let names = NamesByKey::of(&texts(&*self.disk, &directory)?);
-        let beside = names.companion_usage(&*self.disk, &directory, &stem)?;
-        let (file_len, written, held) = (summary.file_len, None, None);
-        let file = WalkedFile { summary, file_len, written, held };
-        Ok(Some(file.walked(names.versions(&stem), beside, None)))
+        let names = NamesByKey::read(&*self.disk, self.root.join(directory))?;
+        let mut entry = WalkedEntry::new(summary, None);
+        self.add_companions(&mut entry, &names, &stem, false)?;
+        Ok(Some(entry))
+    }
+
+    /// Reads the entry of this name, with its update. `None` if the file does not belong there.
+    fn read_entry(
+        &self,
+        names: &NamesByKey,
+        stem: &str,
+        with_bodies: bool,
+    ) -> Result<Option<WalkedEntry>> {
+        let path = names.directory.join(format!("{stem}{EXTENSION}"));
+        let disk = &*self.disk;
+        let Some((first, opening)) = read_start(disk, &path)? else { return Ok(None) };
+        let held =
+            if with_bodies { holder::shared_body_of(disk, &self.root, &first)? } else { None };
+        let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
+        let place = &summary.place;
+        let at_home = [place.single_path(), place.variant_path()];
+        if !at_home.iter().any(|home| self.root.join(home) == path) {
+            return Ok(None);
+        }
+        let summary = if names.updated.contains(stem) {
+            let expected = ExpectedEntry { place, name: place.variant_name() };
+            match read::read_updated(disk, &self.root, &path, expected)? {
+                EntryContent::Whole(entry) => entry.summary(),
+                // The entry is damaged or being replaced. A lookup will handle it.
+                _ => summary,
+            }
+        } else {
+            summary
+        };
+        let mut entry = WalkedEntry::new(summary, stamp);
+        entry.bodies.extend(held);
+        self.add_companions(&mut entry, names, stem, with_bodies)?;
+        Ok(Some(entry))
+    }
+
+    /// Adds the files beside an entry: its older versions and update files.
+    fn add_companions(
+        &self,
+        entry: &mut WalkedEntry,
+        names: &NamesByKey,
+        stem: &str,
+        with_bodies: bool,
+    ) -> Result<()> {
+        for name in names.beside.get(stem).into_iter().flatten() {
+            let path = names.directory.join(name);
+            let size = disk_usage::of_file(&*self.disk, &path)?;
+            entry.size = entry.size.saturating_add(size);
+            let is_version = versions::time_of(name, stem).is_some();
+            entry.versions += usize::from(is_version);
+            if is_version && with_bodies {
+                entry.bodies.extend(holder::shared_body_at(&*self.disk, &self.root, &path)?);
+            }
+        }
+        Ok(())
     }
 
     fn stamp(&self, path: &Path) -> Result<Option<Stamp>> {
@@ -226,167 +280,87 @@ impl KeyDirectory {
 
     /// The entries, with their shared bodies if `with_bodies`.
     pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
-        self.named(&texts(&*self.walk.disk, &self.path)?, with_bodies)
+        let names = NamesByKey::read(&*self.walk.disk, self.path.clone())?;
+        self.named(&names, with_bodies)
     }
 
     /// The entries with these names.
-    fn named(&self, names: &[String], with_bodies: bool) -> Result<Vec<WalkedEntry>> {
-        let (disk, names) = (&*self.walk.disk, NamesByKey::of(names));
+    fn named(&self, names: &NamesByKey, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
         let mut found = Vec::with_capacity(names.singles.len());
         let mut hidden = HashSet::new();
         for key in &names.singles {
-            let stem = key.to_string();
-            let Some(looked) = self.read_entry(&self.path, &stem, &names)? else { continue };
-            let place = &looked.summary.place;
-            if !place.variant_text().is_empty() || place.key() != *key {
-                continue;
+            let entry = self.walk.read_entry(names, &key.to_string(), with_bodies)?;
+            let is_single = |place: &Place| place.variant_text().is_empty() && place.key() == *key;
+            if let Some(entry) = entry.filter(|entry| is_single(&entry.summary.place)) {
+                hidden.insert(*key);
+                found.push(entry);
             }
-            hidden.insert(*key);
-            let beside = names.companion_usage(disk, &self.path, &stem)?;
-            let shared =
-                with_bodies.then(|| self.shared_bodies(&self.path, &names, &stem)).transpose()?;
-            found.push(looked.walked(names.versions(&stem), beside, shared));
         }
         for key in names.varying.difference(&hidden) {
             let stem = key.to_string();
             let directory = self.path.join(format!("{stem}{VARIANTS}"));
-            let among = NamesByKey::of(&texts(disk, &directory)?);
+            let among = NamesByKey::read(&*self.walk.disk, directory)?;
             for name in &among.singles {
-                let variant = name.to_string();
-                let Some(looked) = self.read_entry(&directory, &variant, &among)? else { continue };
-                let place = &looked.summary.place;
-                if place.variant_name() != *name || place.key() != *key {
+                let entry = self.walk.read_entry(&among, &name.to_string(), with_bodies)?;
+                let is_it = |place: &Place| place.variant_name() == *name && place.key() == *key;
+                let Some(mut entry) = entry.filter(|entry| is_it(&entry.summary.place)) else {
                     continue;
-                }
-                let mut beside = among.companion_usage(disk, &directory, &variant)?;
-                let mut versions = among.versions(&variant);
-                let shared_bodies = |path, names, stem| self.shared_bodies(path, names, stem);
-                let mut shared =
-                    with_bodies.then(|| shared_bodies(&directory, &among, &variant)).transpose()?;
+                };
                 if *name == Place::SINGLE {
                     // Versions of an entry without variant lie in the parent directory.
-                    versions = names.versions(&stem);
-                    beside = beside.saturating_add(names.companion_usage(disk, &self.path, &stem)?);
-                    if let Some(shared) = &mut shared {
-                        shared.extend(shared_bodies(&self.path, &names, &stem)?);
-                    }
+                    self.walk.add_companions(&mut entry, names, &stem, with_bodies)?;
                 }
-                found.push(looked.walked(versions, beside, shared));
+                found.push(entry);
             }
         }
         Ok(found)
     }
-
-    /// Reads the entry of this name, with its update. `None` if the file does not belong there.
-    fn read_entry(
-        &self,
-        directory: &Path,
-        stem: &str,
-        names: &NamesByKey,
-    ) -> Result<Option<WalkedFile>> {
-        let path = directory.join(format!("{stem}{EXTENSION}"));
-        let disk = &*self.walk.disk;
-        let Some((first, opening)) = read_start(disk, &path)? else { return Ok(None) };
-        let held = holder::shared_body_of(disk, &self.walk.root, &first)?;
-        let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
-        let (written, file_len) = (stamp.map(|stamp| stamp.modified()), summary.file_len);
-        let place = &summary.place;
-        let at_home = [place.single_path(), place.variant_path()];
-        if !at_home.iter().any(|home| self.walk.root.join(home) == path) {
-            return Ok(None);
-        }
-        let summary = if names.updated.contains(stem) {
-            let expected = ExpectedEntry { place, name: place.variant_name() };
-            match read::read_updated(disk, &self.walk.root, &path, expected)? {
-                EntryContent::Whole(entry) => entry.summary(),
-                // The entry is damaged or being replaced. A lookup will handle it.
-                _ => summary,
-            }
-        } else {
-            summary
-        };
-        Ok(Some(WalkedFile { summary, file_len, written, held }))
-    }
-
-    /// The shared bodies of the older versions whose names begin with `stem`.
-    fn shared_bodies(
-        &self,
-        directory: &Path,
-        names: &NamesByKey,
-        stem: &str,
-    ) -> Result<Vec<SharedBody>> {
-        let versions = names.beside.get(stem).into_iter().flatten();
-        let versions = versions.filter(|name| versions::time_of(name, stem).is_some());
-        let (disk, root) = (&*self.walk.disk, &self.walk.root);
-        let held = versions.map(|name| holder::shared_body_at(disk, root, &directory.join(name)));
-        held.filter_map(Result::transpose).collect()
-    }
 }
 
-/// An entry, and the facts about its file.
-struct WalkedFile {
-    summary: Summary,
-    /// The length of the file on the disk, in bytes.
-    file_len: u64,
-    written: Option<Timestamp>,
-    held: Option<SharedBody>,
-}
-
-impl WalkedFile {
-    /// Combines the entry with the files beside it. `shared` are the shared bodies of its versions,
-    /// if requested.
-    fn walked(self, versions: usize, beside: u64, shared: Option<Vec<SharedBody>>) -> WalkedEntry {
-        let WalkedFile { summary, file_len, written, held } = self;
-        let size = disk_usage::blocks(file_len).saturating_add(beside);
-        let bodies = shared.map(|shared| held.into_iter().chain(shared).collect());
-        WalkedEntry { summary, versions, size, written, bodies: bodies.unwrap_or_default() }
+impl WalkedEntry {
+    /// An entry without the files beside it. `stamp` is that of its file.
+    fn new(summary: Summary, stamp: Option<Stamp>) -> WalkedEntry {
+        let (size, written) = (disk_usage::blocks(summary.file_len), stamp.map(|it| it.modified()));
+        WalkedEntry { summary, versions: 0, size, written, bodies: Vec::new() }
     }
 }
 
 /// The names in a directory, sorted by their meaning.
 #[derive(Debug, Default)]
 struct NamesByKey {
+    directory: PathBuf,
     singles: Vec<Key>,
     varying: HashSet<Key>,
     /// The stems that have an update file.
     updated: HashSet<String>,
-    versions: HashMap<String, usize>,
     /// The files beside the entry of each stem.
     beside: HashMap<String, Vec<String>>,
 }
 
 impl NamesByKey {
-    fn of(names: &[String]) -> NamesByKey {
-        let mut all = NamesByKey::default();
+    fn read(disk: &dyn Disk, directory: PathBuf) -> Result<NamesByKey> {
+        let names = texts(disk, &directory)?;
+        Ok(NamesByKey::of(directory, names))
+    }
+
+    fn of(directory: PathBuf, names: Vec<String>) -> NamesByKey {
+        let mut all = NamesByKey { directory, ..NamesByKey::default() };
         for name in names {
             let stem = name.split('.').next().unwrap_or_default();
             let Ok(key) = stem.parse::<Key>() else { continue };
             let rest = name.get(stem.len()..).unwrap_or_default();
-            if rest != EXTENSION && rest.ends_with(EXTENSION) {
-                all.beside.entry(stem.to_owned()).or_default().push(name.clone());
-            }
             if rest == EXTENSION {
                 all.singles.push(key);
             } else if rest == VARIANTS {
                 all.varying.insert(key);
-            } else if overlay::is_name(rest) {
-                all.updated.insert(stem.to_owned());
-            } else if versions::time_of(name, stem).is_some() {
-                *all.versions.entry(stem.to_owned()).or_default() += 1;
+            } else if rest.ends_with(EXTENSION) {
+                if overlay::is_name(rest) {
+                    all.updated.insert(stem.to_owned());
+                }
+                all.beside.entry(stem.to_owned()).or_default().push(name);
             }
         }
         all
-    }
-
-    fn versions(&self, stem: &str) -> usize {
-        self.versions.get(stem).copied().unwrap_or_default()
-    }
-
-    /// The disk usage of the files beside the entry of a stem, in bytes.
-    fn companion_usage(&self, disk: &dyn Disk, directory: &Path, stem: &str) -> Result<u64> {
-        let names = self.beside.get(stem).into_iter().flatten();
-        let sizes = names.map(|name| disk_usage::of_file(disk, &directory.join(name)));
-        sizes.sum()
     }
 }
 
