@@ -148,6 +148,7 @@ impl Index {
             new,
             failed: None,
             is_behind: false,
+            postponed: Vec::new(),
         };
         let thread = std::thread::Builder::new()
             .name("index".to_owned())

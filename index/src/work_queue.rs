@@ -21,10 +21,10 @@ const MAX_USES: usize = 20_000;
 /// The maximum number of errors that are stored until a caller fetches them.
 const MAX_FAULTS: usize = 16;
 
-/// The time for which changes are collected for one commit, unless a caller waits for them. Longer
-/// than a batch of the spool, which reports an entry once more when it renames the file: most
-/// entries are then examined once.
-const GATHER: Duration = Duration::from_secs(1);
+/// The time for which changes are collected for one commit, unless a caller waits for them. An
+/// entry that then waits for its batch is collected once more, so a list is at most about a second
+/// old.
+const GATHER: Duration = Duration::from_millis(450);
 
 /// The time for which uses are collected, unless a caller of [`WorkQueue::write_uses`] waits for
 /// them.
@@ -133,6 +133,14 @@ struct OrderNumbers {
 }
 
 impl QueueState {
+    /// Whether a caller waits for the thread, or it must stop.
+    fn is_awaited(&self) -> bool {
+        self.is_urgent
+            || self.is_stopping
+            || self.orders.next.is_some()
+            || self.uses.tickets.taken < self.uses.tickets.ordered
+    }
+
     fn take_places(&mut self) -> Vec<Place> {
         self.changes.since = None;
         self.changes.places.drain().map(|(_, place)| place).collect()
@@ -273,6 +281,11 @@ impl WorkQueue {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    /// Whether a caller waits for the thread, or it must stop.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.lock().is_awaited()
     }
 
     /// Whether another task is due, so that reading pages must be interrupted.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{Key, Place, Spool, Timestamp};
+use wwwoffle_spool::{ChangeListener, Key, Place, Spool, Timestamp};
 
 use crate::describe::Describe;
 use crate::error::{Error, IndexFault, Result};
@@ -54,6 +54,8 @@ pub(crate) struct Worker {
     pub(crate) failed: Option<Instant>,
     /// Whether a change was neither indexed nor recorded, because the disk was full.
     pub(crate) is_behind: bool,
+    /// The keys that were postponed when changes were last applied.
+    pub(crate) postponed: Vec<Key>,
 }
 
 /// A guard that reports the end of the thread when it is dropped, even after a panic.
@@ -227,7 +229,10 @@ impl Worker {
             self.walk(open)?;
         }
         match task {
-            Task::Changes(places) => self.apply_changes(open, &places).map(|()| true),
+            Task::Changes(places) => {
+                let places = self.postpone_pending(places);
+                self.apply_changes(open, &places).map(|()| true)
+            }
             Task::Uses(places, uses) => {
                 self.apply_changes(open, &places)?;
                 write(open, || {
@@ -253,6 +258,22 @@ impl Worker {
         changed::walk(connection, &self.spool, &self.work)?;
         self.work.update(|progress| progress.is_behind = false);
         Ok(())
+    }
+
+    /// Records the places again whose entry waits for its batch, and returns the others. The batch
+    /// changes the entry once more, so most entries are examined only once. A place is not
+    /// postponed twice in succession, nor while a caller waits.
+    fn postpone_pending(&mut self, places: Vec<Place>) -> Vec<Place> {
+        let may_wait = !self.work.is_awaited();
+        let is_early = |place: &Place| {
+            may_wait && self.spool.is_pending(place) && !self.postponed.contains(&place.key())
+        };
+        let (early, due): (Vec<_>, Vec<_>) = places.into_iter().partition(is_early);
+        self.postponed = early.iter().map(Place::key).collect();
+        for place in &early {
+            self.work.changed(place);
+        }
+        due
     }
 
     /// Applies changes in one commit.

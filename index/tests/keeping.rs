@@ -8,11 +8,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{index, list, open, open_as, place, store, store_at, urls};
 use wwwoffle_index::{FILE, Filter, Index, ReindexScope, Sort, WordState};
-use wwwoffle_spool::{Durability, Spool, Timestamp, Update};
+use wwwoffle_spool::{Durability, Options, Spool, Timestamp, Update};
 
 fn names(index: &Index) -> Vec<String> {
     urls(index, &Filter::default(), Sort::Name)
@@ -76,6 +76,28 @@ fn changes_by_the_program_are_indexed() {
         (first.times.stored, first.content.digest, first.content.file_len),
         (kept.stored(), *kept.digest(), kept.summary().file_len)
     );
+}
+
+#[test]
+fn an_entry_comes_in_after_its_batch_or_when_a_caller_waits() {
+    let directory = tempfile::tempdir().unwrap();
+    let batch_interval = Duration::from_secs(3_600);
+    let options = Options { batch_interval, ..Options::default() };
+    let spool = Spool::open(directory.path(), &options).unwrap().0;
+    let index = index(&spool);
+    index.wait_until_current(true).unwrap();
+    // The thread may still be ending the wait.
+    std::thread::sleep(Duration::from_millis(100));
+    let begun = Instant::now();
+    store(&spool, "http://a.example/1", "title One");
+    while names(&index).is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The entry was postponed once, although the batch is far away.
+    assert!(begun.elapsed() >= Duration::from_millis(800), "{:?}", begun.elapsed());
+    store(&spool, "http://a.example/2", "title Two");
+    index.wait_until_current(false).unwrap();
+    assert_eq!(names(&index).len(), 2);
 }
 
 #[test]

@@ -106,6 +106,13 @@ impl Spool {
         if found.is_empty() { walk() } else { Ok(found) }
     }
 
+    /// Whether an entry of a key waits for its batch. The batch reports a change of the key, like
+    /// any other end of the wait.
+    #[must_use]
+    pub fn is_pending(&self, place: &Place) -> bool {
+        self.tree().pending.has(place.key())
+    }
+
     /// Returns how many older versions of a place are kept.
     #[must_use]
     pub fn versions_kept(&self, place: &Place) -> usize {
