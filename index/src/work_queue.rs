@@ -262,6 +262,7 @@ impl WorkQueue {
             state.is_applying = false;
             if can_read {
                 // Callers waiting for changes need not wait for pages to be read.
+                state.is_urgent = false;
                 self.changed.notify_all();
                 return Task::Read;
             }
@@ -286,6 +287,14 @@ impl WorkQueue {
     /// Whether a caller waits for the thread, or it must stop.
     pub(crate) fn is_awaited(&self) -> bool {
         self.lock().is_awaited()
+    }
+
+    /// Waits for `time`, or until a caller waits for the thread.
+    pub(crate) fn rest(&self, time: Duration) {
+        let mut state = self.lock();
+        state.is_applying = false;
+        self.changed.notify_all();
+        drop(self.changed.wait_timeout_while(state, time, |state| !state.is_awaited()));
     }
 
     /// Whether another task is due, so that reading pages must be interrupted.
@@ -428,5 +437,42 @@ impl WorkQueue {
             let woken = self.changed.wait_timeout(state, Duration::from_millis(50));
             state = woken.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn the_thread_rests_unless_a_caller_waits() {
+        let work = WorkQueue::default();
+        work.update(|progress| progress.is_ready = true);
+        let (begun, rest) = (Instant::now(), Duration::from_millis(20));
+        work.rest(rest);
+        assert!(begun.elapsed() >= rest);
+        // This caller does not wait for words, and no change is being applied.
+        work.wait_until_current(false, None).unwrap();
+        std::thread::scope(|scope| {
+            let caller = scope.spawn(|| work.wait_until_current(true, Some(LONG)));
+            work.rest(LONG);
+            // Pages are read, then there is nothing more to do.
+            assert!(matches!(work.next(true), Task::Read));
+            scope.spawn(|| assert!(matches!(work.next(false), Task::Stop)));
+            caller.join().unwrap().unwrap();
+            work.stop();
+        });
+        work.rest(LONG);
+        assert!(begun.elapsed() < LONG);
+    }
+
+    #[test]
+    fn reading_ends_the_haste_for_a_caller_that_waited_for_changes() {
+        let work = WorkQueue::default();
+        work.lock().is_urgent = true;
+        assert!(matches!(work.next(true), Task::Read));
+        assert!(!work.is_awaited());
     }
 }

@@ -24,6 +24,9 @@ const READ_AT_ONCE: i64 = 32;
 /// The niceness of the thread: serving has priority.
 const NICE: i32 = 10;
 
+/// The longest rest of the thread, for example after a rebuild.
+const MAX_REST: Duration = Duration::from_secs(1);
+
 /// Delay before retrying a failed index rebuild. On an almost full disk, each attempt uses all
 /// remaining space for a while.
 const AGAIN: Duration = Duration::from_secs(600);
@@ -82,6 +85,7 @@ impl Worker {
             }
             let is_order = matches!(task, Task::Order(_));
             let are_uses = matches!(task, Task::WriteUses);
+            let begun = Instant::now();
             let done = self.run_task(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
             can_read = done.as_ref().is_ok_and(|more| *more) && self.describe.is_some();
@@ -98,6 +102,9 @@ impl Worker {
                 can_read = self.make_again(&mut connection) && self.describe.is_some();
                 self.work.update(|progress| progress.walked = None);
             }
+            // Serving needs the processor too, so the thread uses at most half of a core, unless a
+            // caller waits for it.
+            self.work.rest(begun.elapsed().min(MAX_REST));
         }
         self.end(connection);
     }
