@@ -4,6 +4,7 @@
 
 mod support;
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -69,6 +70,24 @@ fn a_crash_loses_no_entry() {
     }
     drop(spool);
     assert_all_there(&open(&disk.restarted()));
+}
+
+#[test]
+fn nothing_is_stored_after_a_write_that_failed() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    for length in [100, 100_000] {
+        for is_followed in [false, true] {
+            let mut writer = spool.begin(&place(URLS[0]), entry(&head(200))).unwrap();
+            let _tail = is_followed.then(|| writer.tail().unwrap());
+            disk.set_fault(Fault::Fail(0, ErrorKind::StorageFull));
+            let is_written = writer.write(&vec![b'x'; length]).is_ok();
+            assert_eq!(is_written, length == 100 && !is_followed);
+            assert!(writer.finish(None).is_err(), "{length} {is_followed}");
+            assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none());
+            assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+        }
+    }
 }
 
 #[test]

@@ -164,7 +164,7 @@ impl Writer {
             cut: ended == BodyExtent::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);
-        if self.output.flushed == 0 {
+        if self.output.flushed == 0 && self.state == WriteState::Writing {
             // Nothing was written to the file yet, so one write is enough.
             let beginning = self.output.buffer.get_mut(..fixed.len());
             beginning.unwrap_or_default().copy_from_slice(&fixed);
