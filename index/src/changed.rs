@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK, Stamp};
-use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, Place, Spool, Timestamp, WalkedEntry};
+use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, LastListing, Place, Spool, Timestamp};
 
 use crate::apply;
 use crate::error::{IndexFault, Result};
@@ -158,7 +158,7 @@ impl Walker<'_> {
 
     /// Makes the rows of a directory equal to its files.
     fn directory(&mut self, directory: &KeyDirectory, known: &[IndexedKey]) -> Result<()> {
-        let mut keys: HashMap<Key, Vec<WalkedEntry>> = HashMap::new();
+        let mut keys: HashMap<Key, Vec<_>> = HashMap::new();
         for found in directory.entries()? {
             keys.entry(found.summary.place.key()).or_default().push(found);
         }
@@ -202,7 +202,8 @@ impl Walker<'_> {
         for place in places {
             let [_, variants] = spool.walk().stamps(&place)?;
             if self.has_changed(variants) {
-                apply::set_key(self.connection, &place, &spool.walk_key(&place)?)?;
+                let found = spool.walk_key(&place, &mut LastListing::default())?;
+                apply::set_key(self.connection, &place, &found)?;
                 self.step()?;
             }
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{ChangeListener, Key, Place, Spool, Timestamp};
+use wwwoffle_spool::{ChangeListener, Key, LastListing, Place, Spool, Timestamp};
 
 use crate::describe::Describe;
 use crate::error::{Error, IndexFault, Result};
@@ -238,10 +238,10 @@ impl Worker {
         match task {
             Task::Changes(places) => {
                 let places = self.postpone_pending(places);
-                self.apply_changes(open, &places).map(|()| true)
+                self.apply_changes(open, places).map(|()| true)
             }
             Task::Uses(places, uses) => {
-                self.apply_changes(open, &places)?;
+                self.apply_changes(open, places)?;
                 write(open, || {
                     uses.iter().try_for_each(|(key, time)| apply::record_use(open, key, *time))?;
                     schema::set_meta(open, USES_CHANGED, SYSTEM_DISK.now().as_microsecond())
@@ -284,10 +284,13 @@ impl Worker {
     }
 
     /// Applies changes in one commit.
-    fn apply_changes(&self, connection: &Connection, places: &[Place]) -> Result<()> {
+    fn apply_changes(&self, connection: &Connection, mut places: Vec<Place>) -> Result<()> {
+        // The keys of a directory then follow each other, so it is listed once.
+        places.sort_by_cached_key(Place::relative_path);
+        let mut last = LastListing::default();
         write(connection, || {
-            for place in places {
-                match self.spool.walk_key(place) {
+            for place in &places {
+                match self.spool.walk_key(place, &mut last) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
                     // A failure for one place does not affect the other places.
                     Err(error) => {

@@ -6,14 +6,16 @@
 mod support;
 
 use support::{bytes, full, head, place, store, store_at};
-use wwwoffle_spool::{Durability, Options, Place, Spool, Update, Versions, WalkedEntry};
+use wwwoffle_spool::{
+    Durability, LastListing, Options, Place, Spool, Update, Versions, WalkedEntry,
+};
 
 const URL: &str = "http://k.example/";
 const BLOCK: u64 = 4_096;
 
 /// The entries of the key of a place, by their variants.
 fn found(spool: &Spool, place: &Place) -> Vec<WalkedEntry> {
-    sorted(spool.walk_key(place).unwrap())
+    sorted(spool.walk_key(place, &mut LastListing::default()).unwrap())
 }
 
 fn sorted(mut entries: Vec<WalkedEntry>) -> Vec<WalkedEntry> {
@@ -40,10 +42,12 @@ fn a_key_has_what_a_walk_and_a_lookup_find() {
         }
     }
     assert!(all.len() > 5, "{all:?}");
+    let mut last = LastListing::default();
     for place in all.iter().map(|entry| &entry.summary.place) {
         let of_key = all.iter().filter(|entry| entry.summary.place.key() == place.key());
         let found = found(&spool, place);
         assert_eq!(found, sorted(of_key.cloned().collect()));
+        assert_eq!(found, sorted(spool.walk_key(place, &mut last).unwrap()));
         let entries = spool.entries(place).unwrap().found;
         assert_eq!(entries.len(), found.len());
         for entry in entries {
@@ -80,6 +84,24 @@ fn the_batch_counts_with_the_versions_in_the_tree() {
     assert_eq!(facts(&spool, &at), [(5, 3, 4 * BLOCK), (4, 0, BLOCK)]);
     assert!(spool.remove(&at).unwrap());
     assert!(found(&spool, &at).is_empty());
+}
+
+#[test]
+fn an_old_listing_hides_no_entry() {
+    let root = tempfile::tempdir().unwrap();
+    let spool = support::open(root.path(), Durability::Batch);
+    let (at, mut last) = (place(URL), LastListing::default());
+    assert!(spool.walk_key(&at, &mut last).unwrap().is_empty());
+    store(&spool, URL, b"one").unwrap();
+    assert_eq!(spool.walk_key(&at, &mut last).unwrap().len(), 1);
+    spool.flush().unwrap();
+    assert_eq!(spool.walk_key(&at, &mut last).unwrap().len(), 1);
+    // The file is moved into a directory that is not in the listing.
+    let mut last = LastListing::default();
+    assert_eq!(spool.walk_key(&at, &mut last).unwrap().len(), 1);
+    store_at(&spool, &at.clone().with_variant("accept: x"), b"x").unwrap();
+    spool.flush().unwrap();
+    assert_eq!(spool.walk_key(&at, &mut last).unwrap().len(), 2);
 }
 
 #[test]

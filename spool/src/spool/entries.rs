@@ -17,7 +17,7 @@ use crate::tree::restore::{self, RestoreOutcome};
 use crate::tree::seen::{ChangeListener, LookupTrace};
 use crate::tree::update::Update;
 use crate::tree::versions;
-use crate::tree::walk::{SpoolWalk, WalkedEntry};
+use crate::tree::walk::{LastListing, SpoolWalk, WalkedEntry};
 use crate::tree::writer::{NewEntry, Writer};
 
 impl Spool {
@@ -94,23 +94,24 @@ impl Spool {
     }
 
     /// Examines every entry of a key like [`Spool::walk`], also those in the current batch. Reads
-    /// update files, but no bodies.
+    /// update files, but no bodies. If the keys of a directory are examined one after the other
+    /// with the same `last`, the directory is listed once, and later changes may be missed.
     ///
     /// # Errors
     ///
     /// If the disk fails.
-    pub fn walk_key(&self, place: &Place) -> Result<Vec<WalkedEntry>> {
-        let walk = || self.tree().walk().key(place, &self.tree().pending.variants(place.key()));
-        let found = walk()?;
-        // A file that is renamed during a walk may be missed, but not by the next walk too.
-        if found.is_empty() { walk() } else { Ok(found) }
+    pub fn walk_key(&self, place: &Place, last: &mut LastListing) -> Result<Vec<WalkedEntry>> {
+        let found = self.tree().walk_key(place, last)?;
+        // A file that was renamed since the listing may be missed. Another listing has it.
+        let is_missed = found.is_empty();
+        if is_missed { self.tree().walk_key(place, &mut LastListing::default()) } else { Ok(found) }
     }
 
     /// Whether an entry of a key waits for its batch. The batch reports a change of the key, like
     /// any other end of the wait.
     #[must_use]
     pub fn is_pending(&self, place: &Place) -> bool {
-        self.tree().pending.has(place.key())
+        !self.tree().pending.variants(place.key()).is_empty()
     }
 
     /// Returns how many older versions of a place are kept.

@@ -77,11 +77,6 @@ impl Pending {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
     }
 
-    /// Whether an entry of a key is waiting.
-    pub(crate) fn has(&self, key: Key) -> bool {
-        lock(&self.gathering).waiting.range(slots(key)).next().is_some()
-    }
-
     /// Adds an entry. Returns the waiting entries that it replaces or displaces, and the number of
     /// entries in the batch.
     pub(crate) fn add(&self, finished: FinishedFile) -> (Vec<FinishedFile>, usize) {

@@ -19,7 +19,7 @@ use crate::error::{Error, Result, is_missing};
 use crate::fs::names::names_if_any;
 use crate::fs::{Disk, Stamp, parent};
 use crate::tree::list::schemes;
-use crate::tree::{FinishedFile, disk_usage, versions};
+use crate::tree::{FinishedFile, Tree, disk_usage, versions};
 use wwwoffle_url::Key;
 
 /// An entry found by a walk.
@@ -118,22 +118,32 @@ impl SpoolWalk {
         Ok([self.stamp(parent(&single))?, self.stamp(&self.root.join(place.variants_path()))?])
     }
 
-    /// The entries of a key. `pending` are those of the key in the current batch.
-    pub(crate) fn key(&self, place: &Place, pending: &[FinishedFile]) -> Result<Vec<WalkedEntry>> {
-        let mut found: Vec<WalkedEntry> = Vec::new();
-        // These files are read first: one that is renamed now is found in its directory.
-        for finished in pending {
-            found.extend(self.pending_entry(finished)?);
-        }
-        let (key, single) = (place.key(), self.root.join(place.single_path()));
-        let ([first, ..], stem) = (*key.as_bytes(), key.to_string());
-        let path = parent(&single).to_owned();
-        let mut names = texts(&*self.disk, &path)?;
-        names.retain(|name| name.starts_with(&stem));
-        let names = NamesByKey::of(path.clone(), names);
-        for entry in (KeyDirectory { walk: self.clone(), path, first }).named(&names, false)? {
-            if found.iter().all(|newer| newer.summary.place != entry.summary.place) {
+    /// The entries with these names.
+    fn named(&self, names: &NamesByKey, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
+        let mut found = Vec::with_capacity(names.singles.len());
+        let mut hidden = HashSet::new();
+        for key in &names.singles {
+            let entry = self.read_entry(names, &key.to_string(), with_bodies)?;
+            let is_single = |place: &Place| place.variant_text().is_empty() && place.key() == *key;
+            if let Some(entry) = entry.filter(|entry| is_single(&entry.summary.place)) {
+                hidden.insert(*key);
                 found.push(entry);
+            }
+        }
+        for key in names.varying.difference(&hidden) {
+            let stem = key.to_string();
+            let directory = names.directory.join(format!("{stem}{VARIANTS}"));
+            let among = NamesByKey::read(&*self.disk, directory)?;
+            for name in &among.singles {
+                let entry = self.read_entry(&among, &name.to_string(), with_bodies)?;
+                let is_it = |place: &Place| place.variant_name() == *name && place.key() == *key;
+                if let Some(mut entry) = entry.filter(|entry| is_it(&entry.summary.place)) {
+                    if *name == Place::SINGLE {
+                        // Versions of an entry without variant lie in the parent directory.
+                        self.add_companions(&mut entry, names, &stem, with_bodies)?;
+                    }
+                    found.push(entry);
+                }
             }
         }
         Ok(found)
@@ -159,26 +169,23 @@ impl SpoolWalk {
         let path = names.directory.join(format!("{stem}{EXTENSION}"));
         let disk = &*self.disk;
         let Some((first, opening)) = read_start(disk, &path)? else { return Ok(None) };
-        let held =
-            if with_bodies { holder::shared_body_of(disk, &self.root, &first)? } else { None };
-        let Some((summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
+        let held = with_bodies.then(|| holder::shared_body_of(disk, &self.root, &first));
+        let Some((mut summary, stamp)) = summary_of(first, &opening) else { return Ok(None) };
         let place = &summary.place;
         let at_home = [place.single_path(), place.variant_path()];
         if !at_home.iter().any(|home| self.root.join(home) == path) {
             return Ok(None);
         }
-        let summary = if names.updated.contains(stem) {
-            let expected = ExpectedEntry { place, name: place.variant_name() };
-            match read::read_updated(disk, &self.root, &path, expected)? {
-                EntryContent::Whole(entry) => entry.summary(),
-                // The entry is damaged or being replaced. A lookup will handle it.
-                _ => summary,
-            }
-        } else {
-            summary
-        };
+        let expected = ExpectedEntry { place, name: place.variant_name() };
+        // If the entry is damaged or being replaced, a lookup will handle it.
+        if names.updated.contains(stem)
+            && let EntryContent::Whole(entry) =
+                read::read_updated(disk, &self.root, &path, expected)?
+        {
+            summary = entry.summary();
+        }
         let mut entry = WalkedEntry::new(summary, stamp);
-        entry.bodies.extend(held);
+        entry.bodies.extend(held.transpose()?.flatten());
         self.add_companions(&mut entry, names, stem, with_bodies)?;
         Ok(Some(entry))
     }
@@ -280,36 +287,33 @@ impl KeyDirectory {
 
     /// The entries, with their shared bodies if `with_bodies`.
     pub(crate) fn walked(&self, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
-        let names = NamesByKey::read(&*self.walk.disk, self.path.clone())?;
-        self.named(&names, with_bodies)
+        self.walk.named(&NamesByKey::read(&*self.walk.disk, self.path.clone())?, with_bodies)
     }
+}
 
-    /// The entries with these names.
-    fn named(&self, names: &NamesByKey, with_bodies: bool) -> Result<Vec<WalkedEntry>> {
-        let mut found = Vec::with_capacity(names.singles.len());
-        let mut hidden = HashSet::new();
-        for key in &names.singles {
-            let entry = self.walk.read_entry(names, &key.to_string(), with_bodies)?;
-            let is_single = |place: &Place| place.variant_text().is_empty() && place.key() == *key;
-            if let Some(entry) = entry.filter(|entry| is_single(&entry.summary.place)) {
-                hidden.insert(*key);
-                found.push(entry);
-            }
+/// The directory that [`crate::Spool::walk_key`] listed last.
+#[derive(Debug, Default)]
+pub struct LastListing {
+    path: PathBuf,
+    names: Vec<String>,
+}
+
+impl Tree {
+    /// The entries of a key, also those in the current batch.
+    pub(crate) fn walk_key(&self, at: &Place, last: &mut LastListing) -> Result<Vec<WalkedEntry>> {
+        let (walk, mut found) = (self.walk(), Vec::<WalkedEntry>::new());
+        // These files are read first: one that is renamed now is found in its directory.
+        for finished in self.pending.variants(at.key()) {
+            found.extend(walk.pending_entry(&finished)?);
         }
-        for key in names.varying.difference(&hidden) {
-            let stem = key.to_string();
-            let directory = self.path.join(format!("{stem}{VARIANTS}"));
-            let among = NamesByKey::read(&*self.walk.disk, directory)?;
-            for name in &among.singles {
-                let entry = self.walk.read_entry(&among, &name.to_string(), with_bodies)?;
-                let is_it = |place: &Place| place.variant_name() == *name && place.key() == *key;
-                let Some(mut entry) = entry.filter(|entry| is_it(&entry.summary.place)) else {
-                    continue;
-                };
-                if *name == Place::SINGLE {
-                    // Versions of an entry without variant lie in the parent directory.
-                    self.walk.add_companions(&mut entry, names, &stem, with_bodies)?;
-                }
+        let path = parent(&walk.root.join(at.single_path())).to_owned();
+        if last.path != path {
+            *last = LastListing { names: texts(&*walk.disk, &path)?, path: path.clone() };
+        }
+        let stem = at.key().to_string();
+        let names = last.names.iter().filter(|name| name.starts_with(&stem)).cloned();
+        for entry in walk.named(&NamesByKey::of(path, names.collect()), false)? {
+            if found.iter().all(|newer| newer.summary.place != entry.summary.place) {
                 found.push(entry);
             }
         }
