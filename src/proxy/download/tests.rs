@@ -338,3 +338,39 @@ async fn a_request_during_cancellation_reuses_the_received_bytes() {
     }
     assert_eq!(all, b"hello world", "the rest alone was asked for");
 }
+
+/// The last bytes are written when the response is stored. If that fails, the readers get them
+/// nevertheless, also readers that have not read anything yet.
+#[tokio::test]
+async fn readers_get_the_end_though_it_cannot_be_written() {
+    for is_first in [true, false] {
+        let (sender, frames) = mpsc::channel(1);
+        let mut answer = answer(200, "hello world").await.unwrap();
+        *answer.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+        let world = world(vec![Ok(answer)]);
+        let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
+        let mut early = world.begin(&download);
+        let late = download.feed().read().unwrap();
+        assert!(matches!(download.head().await, HeadOutcome::Keeping(_)));
+        let send = async |text: &'static str| {
+            sender.send(Ok(Frame::data(Bytes::from_static(text.as_bytes())))).await.unwrap();
+        };
+        let mut read = Vec::new();
+        if !is_first {
+            send("hello").await;
+            read.extend(early.next().await.unwrap().unwrap().into_data().unwrap());
+        }
+        world.disk.set_failing(true);
+        send(if is_first { "hello world" } else { " world" }).await;
+        drop(sender);
+        let (_, outcome) = download.outcome().await;
+        assert!(matches!(outcome, DownloadEnd::Unkeepable(_)), "{outcome:?}");
+        for (mut reader, mut read) in [(early, read), (late, Vec::new())] {
+            while let Some(frame) = reader.next().await {
+                read.extend(frame.unwrap().into_data().unwrap());
+            }
+            assert_eq!(read, b"hello world");
+        }
+        assert!(world.store.stored_copy(&world.places.public).await.unwrap().is_none());
+    }
+}

@@ -99,3 +99,63 @@ impl Store {
         self.hot.capacity()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use jiff::Timestamp;
+    use wwwoffle_spool::{NewEntry, Options, Spool, Writer};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    use super::*;
+
+    /// A store with a lookup of two places, which have nothing.
+    async fn looked_up() -> (tempfile::TempDir, Store, [Place; 2]) {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store::new(Spool::open(root.path(), &Options::default()).unwrap().0);
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let places = [Place::of(&url).owned_by("user ada"), Place::of(&url)];
+        let [own, public] = &places;
+        assert!(!store.has_nothing([own, public]), "it is unknown");
+        store.lookups([own, public]).await.unwrap();
+        assert!(store.has_nothing([own, public]));
+        (root, store, places)
+    }
+
+    async fn begin(store: &Store, place: &Place) -> Writer {
+        let when = Timestamp::UNIX_EPOCH;
+        let (head, request) = (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), b"GET / HTTP/1.1\r\n\r\n");
+        let request = request.to_vec();
+        let new = NewEntry { asked: when, when, head, request, connection: None };
+        store.begin(place, new, Some(b"\"v\"".to_vec()), None).await.unwrap().0
+    }
+
+    #[tokio::test]
+    async fn a_segment_is_known_at_once() {
+        for number in 0..2 {
+            let (_root, store, places) = looked_up().await;
+            let [own, public] = &places;
+            let writer = begin(&store, &places[number]).await;
+            let part = vec![Bytes::from_static(b"part")];
+            let (writer, _) = store.write(writer, Writer::write, part).await.unwrap();
+            assert!(store.has_nothing([own, public]));
+            assert!(store.finish_short(writer).await.unwrap());
+            assert!(!store.has_nothing([own, public]));
+            store.lookups([own, public]).await.unwrap();
+            assert!(!store.has_nothing([own, public]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_copy_that_came_after_the_lookup_is_removed() {
+        let (_root, store, [own, public]) = looked_up().await;
+        store.remove_if(&own, |_| panic!("there is none")).await.unwrap();
+        let last = vec![Bytes::from_static(b"bo"), Bytes::from_static(b"dy")];
+        let writer = begin(&store, &own).await;
+        store.finish(writer, last, None).await.unwrap();
+        assert!(!store.has_nothing([&own, &public]));
+        assert_eq!(store.stored_copy(&own).await.unwrap().unwrap().entry.body_len(), 4);
+        store.remove_if(&own, |_| true).await.unwrap();
+        assert!(store.stored_copy(&own).await.unwrap().is_none());
+    }
+}
