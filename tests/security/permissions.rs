@@ -178,10 +178,14 @@ fn guests_see_only_their_own_rejections() {
             if caller.name.starts_with("user") {
                 return;
             }
-            let ours = SocketAddr::from(([127, 0, 0, 1], caller.daemon.addr().port()));
-            let tls = Tls { authority: &[], alpn: &[] };
-            assert!(Client::connect_tls(ours, "h.example:443", "h.example", tls).is_err());
-            eventually("it is in the log", || caller.daemon.log().contains("rejects our"));
+            // Callers share daemons. A host is not intercepted again after a rejection.
+            let is_rejected = || caller.daemon.log().contains("rejects our");
+            if !is_rejected() {
+                let ours = SocketAddr::from(([127, 0, 0, 1], caller.daemon.addr().port()));
+                let tls = Tls { authority: &[], alpn: &[] };
+                assert!(Client::connect_tls(ours, "h.example:443", "h.example", tls).is_err());
+            }
+            eventually("it is in the log", is_rejected);
             let status = caller.send("GET", "/api/status", "text/plain", "", "").text();
             let sees = caller.may == Permission::Administer || caller.address != Some(ELSEWHERE);
             assert_eq!(status.contains("h.example"), sees, "{}: {status}", caller.name);
