@@ -163,7 +163,10 @@ fn downloads_without_readers_yield_connections_to_waiting_clients() {
         drop(reading(&daemon, &url));
         url
     });
-    eventually("both continue", || downloads(&daemon).len() == 2);
+    eventually("both have all bytes that the origin sends at first", || {
+        let running = downloads(&daemon);
+        running.len() == 2 && running.iter().all(|one| one["bytes"] == 1_000_000)
+    });
     assert_eq!(daemon.get(&origin.url("/page/0.html")).status, 200);
     eventually("only the newer one continues", || {
         let running = downloads(&daemon);
