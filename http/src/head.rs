@@ -65,7 +65,7 @@ pub fn is_secret(name: &HeaderName) -> bool {
 pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
 
 /// A malformed stored head. It was already malformed when it was stored, because the spool has
-/// verified its digest.
+/// verified its checksum.
 #[derive(Debug, thiserror::Error)]
 #[error("the stored head is malformed")]
 pub struct MalformedHead;

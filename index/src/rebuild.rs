@@ -82,7 +82,8 @@ fn fill(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> 
         scope.spawn(move || walk(spool, &to_read, &walker, has_ended));
         drop(to_insert);
         let inserted = insert(connection, lists, &uses, work);
-        // The other threads end when their receiver is dropped.
+        // `insert` has dropped the receiver of the reading threads, so they end at their next send.
+        // The flag ends the walking thread.
         has_ended.store(true, Ordering::Release);
         inserted
     })

@@ -72,7 +72,7 @@ const ZONES: [Zone; 5] = [
         posix: "CET-1CEST,M3.5.0,M10.5.0/3",
         ahead: |minute| summer(minute, (3, 25, 60), (10, 25, 60), 60, 120),
     },
-    // America/New_York: second Sunday of March at 07:00 UTC, first of November at 06:00 UTC.
+    // America/New_York: second Sunday of March at 07:00 UTC, first Sunday of November at 06:00 UTC.
     Zone {
         posix: "EST5EDT,M3.2.0,M11.1.0",
         ahead: |minute| summer(minute, (3, 8, 7 * 60), (11, 1, 6 * 60), -300, -240),

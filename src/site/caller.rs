@@ -46,7 +46,7 @@ pub(super) struct Caller {
     pub(super) shell: Shell,
     pub(super) permission: Permission,
     /// The owner as whom the caller acts. The caller sees the entries of this owner and the public
-    /// ones.
+    /// ones; an administrator sees all.
     pub(super) owner: Owner,
     /// Whether the caller is at this machine.
     asked_from: RequesterLocation,

@@ -39,7 +39,7 @@ fn the_information_page_shows_certificates_offline() {
     daemon.settle();
     eventually("the index can be read", || about(&daemon, &url).contains("Pages that refer to it"));
     let words: &[&str] = &[
-        "Saved pages",
+        "Saved copy",
         "text/html",
         "TLSv1.3",
         "TLS_AES_",
@@ -90,7 +90,7 @@ fn the_information_page_reports_plain_http_and_missing_entries() {
     let (kept, missing) = (origin.url("/page/1.html"), origin.url("/missing"));
     daemon.get(&kept);
     daemon.settle();
-    has(&about(&daemon, &kept), &["Plain HTTP", "Saved pages"]);
+    has(&about(&daemon, &kept), &["Plain HTTP", "Saved copy"]);
     has(&about(&daemon, &missing), &["It is not saved"]);
     let told = daemon.run(&["info", &missing]);
     assert_eq!(told.status, 1, "{told:?}");

@@ -114,7 +114,7 @@ fn actions_on_a_page_of_long_urls_apply_to_the_selection() {
     assert_eq!(text.matches(" checked=\"checked\"").count(), on_it.len());
     let is_deletion = |form: &&Form| form.action.contains("/control/delete-multiple/url");
     let found = forms(&text);
-    // The button that applies to the whole list.
+    // The button below the entries, which deletes the selected entries.
     let deletes = found.iter().rfind(is_deletion).unwrap();
     let chosen = deletes.fields.iter().filter(|(name, _)| name == "url").map(|(_, url)| url);
     assert_eq!(chosen.cloned().collect::<Vec<_>>(), on_it);

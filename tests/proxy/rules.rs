@@ -370,6 +370,6 @@ fn ports_of_other_protocols_and_unknown_methods_are_refused() {
     assert_eq!(origin.count("/helo"), 0, "the origin is not asked");
     assert_eq!(ask("GET", allowed).0, 502);
     assert_eq!(ask("PURGE", &origin.url("/purged")).0, 200);
-    // The rule also applies through the gateway.
+    // The port is also refused through the gateway.
     assert_eq!(daemon.page("/http/127.1.2.3:10080/").status, 403);
 }

@@ -31,7 +31,8 @@ pub const MAX_CRAWL_DELAY: Duration = Duration::from_secs(60);
 pub enum Robots {
     /// The access that these rules grant.
     Rules(Rules),
-    /// Every path is allowed: the site has no such file (RFC 9309 §2.3.1.3).
+    /// Every path is allowed: the file is missing, or counts as missing (RFC 9309 §2.3.1.2,
+    /// §2.3.1.3).
     Everything,
     /// No path is allowed: the file exists or may exist, and cannot be fetched (§2.3.1.4).
     Nothing,

@@ -131,7 +131,7 @@ fn a_page_without_vary_is_selected_for_every_request() {
     let german = StoredExchange::new("Accept-Language: de", "Vary: Accept-Language", 1);
     let newer = StoredExchange::new("Accept-Language: de", "Content-Type: text/html", 2);
     let stored = [german.stored(), newer.stored()];
-    // The newer response belongs to an equal request.
+    // Both were stored for a request with the same fields as this one, so the newer one is selected.
     assert_eq!(select(&stored, &fields("Accept-Language: de")), Some(1));
     assert_eq!(nearest(&stored, &fields("Accept-Language: de")), Some(1));
     // The newer response has no `Vary`, so it also fits every other request.

@@ -52,7 +52,8 @@ pub fn page(
             what else is fetched.")),
         RequestKind::Part => Some(tr("It is a part of a page, so it has no other settings.")),
         RequestKind::Page | RequestKind::Refresh | RequestKind::Recursive => {
-            Some(tr("It belongs to a fetch. The settings of the fetch say what else is fetched."))
+            Some(tr("This request was added by the fetch of another page. The settings of that \
+                fetch say what else is fetched."))
         }
     };
     let elsewhere = match item.kind {
