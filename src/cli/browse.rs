@@ -97,7 +97,7 @@ fn browse(
     }
     writeln!(
         terminal.stderr,
-        "wwwoffle: {} through {proxy}, mode {}, with a new profile in {}",
+        "wwwoffle: {} through {proxy}, mode {}, with a separate profile in {}",
         browser.name,
         status.mode,
         profile.display()

@@ -60,7 +60,7 @@ impl<'a> Settings<'a> {
     /// Returns a client of the daemon on the spool. `None` if no daemon runs.
     pub(crate) fn daemon(&self) -> VerbResult<Option<Control>> {
         let control = self.control()?;
-        match control.get::<serde_json::Value>("/api/status") {
+        match control.get::<wwwoffle_api::Status>("/api/status") {
             Ok(_) => Ok(Some(control)),
             Err(VerbFailure::Said(ExitStatus::NoDaemon, _)) => Ok(None),
             Err(failure) => Err(failure),

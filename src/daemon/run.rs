@@ -162,11 +162,11 @@ fn versions(live: &Live) -> Versions {
 }
 
 fn log_recovery(recovery: &Recovery) {
-    let Recovery { admitted, removed, damaged, failures, .. } = recovery;
-    if *admitted + *removed > 0 {
+    let Recovery { admitted, removed, set_apart, damaged, failures, .. } = recovery;
+    if *admitted + *removed + *set_apart > 0 {
         info!(
             admitted,
-            removed, "the daemon was not shut down cleanly; unfinished downloads were discarded"
+            removed, set_apart, "the daemon was not shut down cleanly; the spool was put in order"
         );
     }
     for damage in damaged {

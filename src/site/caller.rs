@@ -48,6 +48,8 @@ pub(super) struct Caller {
     /// The owner as whom the caller acts. The caller sees the entries of this owner and the public
     /// ones; an administrator sees all.
     pub(super) owner: Owner,
+    /// The owner for the machine of the caller, without a login.
+    pub(super) machine: Owner,
     /// Whether the caller is at this machine.
     asked_from: RequesterLocation,
     source: RequestSource,
@@ -148,6 +150,7 @@ impl Caller {
             shell,
             context,
             permission: Permission::Read,
+            machine: owner.clone(),
             owner,
             asked_from: upstream::Reach::of(page_client.peer.ip()).into(),
             source: RequestSource {
@@ -181,6 +184,7 @@ impl Caller {
             shell,
             permission: Permission::Administer,
             owner: Owner::Local,
+            machine: Owner::Local,
             asked_from: RequesterLocation::Here,
             source: RequestSource {
                 over: Transport::UnixSocket,

@@ -92,7 +92,7 @@ pub(super) fn link_report(context: &SiteContext) -> LinkReport {
 pub(super) fn rejections(caller: &Caller) -> Vec<RejectionItem> {
     let sees_all = caller.is_here() || caller.is_administrator();
     let list = caller.context.proxy.clients.tls.rejections.list(clock::now()).into_iter();
-    let list = list.filter(|one| sees_all || Owner::of(one.client, None) == caller.owner);
+    let list = list.filter(|one| sees_all || Owner::of(one.client, None) == caller.machine);
     list.take(MAX_REJECTIONS)
         .map(|one| RejectionItem {
             host: one.host,
