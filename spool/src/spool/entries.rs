@@ -111,7 +111,7 @@ impl Spool {
     /// any other end of the wait.
     #[must_use]
     pub fn is_pending(&self, place: &Place) -> bool {
-        !self.tree().pending.variants(place.key()).is_empty()
+        self.tree().pending.has_variants(place.key())
     }
 
     /// Returns how many older versions of a place are kept.

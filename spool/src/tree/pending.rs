@@ -68,13 +68,17 @@ struct Batch {
 impl Pending {
     /// The path of the file of this place, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
-        let gathering = lock(&self.gathering);
-        gathering.waiting.get(&slot(place)).map(|finished| finished.path.clone())
+        lock(&self.gathering).waiting.get(&slot(place)).map(|finished| finished.path.clone())
     }
 
     /// The waiting entries of a key, whatever their variant.
     pub(crate) fn variants(&self, key: Key) -> Vec<FinishedFile> {
         lock(&self.gathering).waiting.range(slots(key)).map(|(_, one)| one.clone()).collect()
+    }
+
+    /// Whether an entry of a key waits, whatever its variant.
+    pub(crate) fn has_variants(&self, key: Key) -> bool {
+        lock(&self.gathering).waiting.range(slots(key)).next().is_some()
     }
 
     /// Adds an entry. Returns the waiting entries that it replaces or displaces, and the number of

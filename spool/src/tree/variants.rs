@@ -427,7 +427,7 @@ fn changed() -> std::io::Error {
 impl Tree {
     /// Whether the disk or the current batch has any file for a key. Only names are checked.
     pub(crate) fn is_there(&self, place: &Place) -> Result<bool> {
-        if !self.pending.variants(place.key()).is_empty() {
+        if self.pending.has_variants(place.key()) {
             return Ok(true);
         }
         let single = self.root.join(place.single_path());
