@@ -38,8 +38,8 @@ use jiff::tz::TimeZone;
 
 use crate::base::text::{Text, tr};
 pub use origin::{LocalOrigin, NotAnAddress};
-pub(crate) use templates::view;
 pub use templates::{Language, TemplateFault, Templates};
+pub(crate) use templates::{View, view};
 use wwwoffle_api::Mode;
 
 /// The content type of every page.

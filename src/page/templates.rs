@@ -81,12 +81,15 @@ pub struct Templates {
     failed: Mutex<BTreeSet<&'static str>>,
 }
 
-/// The values of a page by their names in its template, written like the fields of a struct.
+/// The values of a page, or of a part of it, by their names in its template: a result of [`view!`].
+pub(crate) type View = std::collections::BTreeMap<&'static str, Value>;
+
+/// Makes a [`View`]. The values are written like the fields of a struct.
 macro_rules! view {
     (@value $name:ident) => { $name };
     (@value $name:ident $value:expr) => { $value };
     ($($name:ident $(: $value:expr)?),* $(,)?) => {
-        std::collections::BTreeMap::from([$((
+        $crate::page::templates::View::from([$((
             stringify!($name),
             minijinja::Value::from(minijinja::value::Serde(
                 &$crate::page::templates::view!(@value $name $($value)?)

@@ -9,7 +9,7 @@ use wwwoffle_url::{url_decode_form_args, url_encode_form_args};
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
-use crate::page::Shell;
+use crate::page::{Shell, View, view};
 use crate::storage::versions::memento::version_path;
 use wwwoffle_api::Mode;
 use wwwoffle_http::caching::like::Likeness;
@@ -186,27 +186,17 @@ pub struct FetchOffer<'a> {
     pub token: &'a str,
 }
 
-/// The form that fetches the page of a [`FetchOffer`], as a template sees it.
-#[derive(Debug, Serialize)]
-pub(crate) struct FetchOfferView {
-    url: String,
-    token: String,
-    as_configured: &'static str,
-    /// Whether the fetch waits until we are online.
-    is_offline: bool,
-}
-
-impl FetchOfferView {
-    /// Creates the form; `None` if a form cannot send the URL back unchanged.
-    pub(crate) fn new(fetch: &FetchOffer<'_>, shell: &Shell) -> Option<Self> {
-        let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
-        Some(Self {
-            url,
-            token: fetch.token.to_owned(),
-            as_configured: wwwoffle_api::fetch_spec::AS_CONFIGURED,
-            is_offline: shell.mode == Mode::Offline,
-        })
-    }
+/// Returns the form that fetches the page of a [`FetchOffer`]; `None` if a form cannot send the URL
+/// back unchanged.
+pub(crate) fn fetch_form(fetch: &FetchOffer<'_>, shell: &Shell) -> Option<View> {
+    let url = linkable(fetch.url).filter(|url| url == fetch.url)?;
+    Some(view! {
+        url,
+        token: fetch.token,
+        as_configured: wwwoffle_api::fetch_spec::AS_CONFIGURED,
+        // Whether the fetch waits until we are online.
+        is_offline: shell.mode == Mode::Offline,
+    })
 }
 
 /// A stored page that resembles the requested one.
@@ -220,31 +210,19 @@ pub struct SimilarPage {
     pub version: (Timestamp, Timestamp),
 }
 
-/// A [`SimilarPage`] as a template sees it.
-#[derive(Debug, Serialize)]
-pub(crate) struct SimilarPageView {
-    url: ShownUrl,
-    how: Text,
-    when: ShownTime,
-    /// Address, without scheme and host, of the page that displays the stored version.
-    copy: Option<String>,
-}
-
-impl SimilarPageView {
-    pub(crate) fn all(likes: &[SimilarPage], shell: &Shell) -> Vec<Self> {
-        likes.iter().map(|like| Self::new(like, shell)).collect()
-    }
-
-    fn new(like: &SimilarPage, shell: &Shell) -> Self {
-        Self {
+/// Returns the list of stored pages that resemble the requested one.
+pub(crate) fn similar_pages(likes: &[SimilarPage], shell: &Shell) -> Vec<View> {
+    let row = |like: &SimilarPage| {
+        view! {
             url: ShownUrl::new(&like.url),
             how: likeness_text(like.likeness),
             when: ShownTime::new(like.version.1, &shell.zone),
-            // While offline, the URL itself leads to the stored version. Otherwise it may lead to
-            // the origin.
+            // Address, without scheme and host, of the page that displays the stored version. While
+            // offline, the URL itself leads there. Otherwise it may lead to the origin.
             copy: copy_of(&like.url, like.version).filter(|_| shell.mode != Mode::Offline),
         }
-    }
+    };
+    likes.iter().map(row).collect()
 }
 
 /// Returns the address, without scheme and host, of the page that displays a version.

@@ -2,10 +2,9 @@
 //! from the queue.
 
 use jiff::Timestamp;
-use serde::Serialize;
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
+use crate::page::ways::{FetchOffer, PageLink, SimilarPage, fetch_form, similar_pages};
 use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::Priority;
 
@@ -36,12 +35,6 @@ pub struct WillGet<'a> {
     pub has_versions: bool,
 }
 
-#[derive(Serialize)]
-struct SegmentView {
-    here: String,
-    total: Option<String>,
-}
-
 /// Renders the page, with status 504, so that a program does not mistake it for the requested page.
 #[must_use]
 pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> RenderedPage {
@@ -62,14 +55,14 @@ pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> RenderedPage {
         undo_token: will_get.undo_token,
         recorded: will_get.recorded.map(|time| ShownTime::new(time, &shell.zone)),
         last_error: will_get.last_error.map(shown::text),
-        part: will_get.part.map(|(here, total)| SegmentView {
+        part: will_get.part.map(|(here, total)| view! {
             here: shown::bytes(here),
             total: total.map(shown::bytes),
         }),
         priority: will_get.priority,
         priority_token: will_get.priority_token,
-        fetch: will_get.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
-        likes: SimilarPageView::all(will_get.likes, shell),
+        fetch: will_get.fetch.and_then(|fetch| fetch_form(&fetch, shell)),
+        likes: similar_pages(will_get.likes, shell),
         ways: ways.into_iter().flatten().collect::<Vec<_>>(),
     };
     shell.page("will-get.html", 504, &view)

@@ -1,14 +1,12 @@
 //! Renders a message as a page.
 
 use crate::page::links;
-use serde::Serialize;
 
 use super::texts::MessageText;
 use super::{Message, OriginFailure};
 use crate::base::shown::{ShownTime, ShownUrl};
-use crate::page::ways::{FetchOffer, FetchOfferView, SimilarPage, SimilarPageView, copy_of};
+use crate::page::ways::{FetchOffer, SimilarPage, copy_of, fetch_form, similar_pages};
 use crate::page::{RenderedPage, Shell, view};
-use wwwoffle_api::Chain;
 
 /// The offers that depend on the request, in addition to the offers of the message itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,27 +15,6 @@ pub struct Aid<'a> {
     pub fetch: Option<FetchOffer<'a>>,
     /// Stored URLs of the same host that resemble the requested one.
     pub likes: &'a [SimilarPage],
-}
-
-/// The refused certificate of an origin.
-#[derive(Serialize)]
-struct RefusedCertificateView<'a> {
-    /// The clock of this machine, if it may be wrong.
-    clock: Option<ShownTime>,
-    chain: &'a Chain,
-    /// Address, without scheme and host, of the page on which a person can allow the certificate.
-    allow: Option<String>,
-}
-
-#[derive(Serialize)]
-struct StoredCopyView {
-    url: ShownUrl,
-    /// Address, without scheme and host, of the page about the copy.
-    about: String,
-    /// Address, without scheme and host, of the page that displays the copy. `None` if the URL must
-    /// not be a link.
-    copy: Option<String>,
-    stored: ShownTime,
 }
 
 /// Renders the page.
@@ -56,9 +33,12 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Rendere
             url,
             failure: OriginFailure::Certificate { fault, shown, .. },
             ..
-        } => Some(RefusedCertificateView {
+        } => Some(view! {
+            // The clock of this machine, if it may be wrong.
             clock: fault.is_about_time().then(|| ShownTime::new(shown.now, &shell.zone)),
             chain: shown.chain,
+            // Address, without scheme and host, of the page on which a person can allow the
+            // certificate.
             allow: shown.may_be_allowed.then(|| links::certificate(shown.site, url)),
         }),
         _ => None,
@@ -73,14 +53,17 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Rendere
         advice,
         ways: message.ways(shell.mode),
         url: message.requested_url().map(ShownUrl::new),
-        kept: message.stored_copy().map(|copy| StoredCopyView {
+        kept: message.stored_copy().map(|copy| view! {
             url: ShownUrl::new(copy.url),
+            // Address, without scheme and host, of the page about the copy.
             about: links::info(copy.url),
+            // Address, without scheme and host, of the page that displays the copy. `None` if the
+            // URL must not be a link.
             copy: copy_of(copy.url, (copy.stored, copy.came)),
             stored: ShownTime::new(copy.stored, &shell.zone),
         }),
-        fetch: aid.fetch.and_then(|fetch| FetchOfferView::new(&fetch, shell)),
-        likes: SimilarPageView::all(aid.likes, shell),
+        fetch: aid.fetch.and_then(|fetch| fetch_form(&fetch, shell)),
+        likes: similar_pages(aid.likes, shell),
     };
     shell.page("message.html", status, &view)
 }

@@ -1,7 +1,7 @@
 //! The local page about a page that is not stored: similar stored pages, and ways to get it.
 
 use crate::base::shown::ShownUrl;
-use crate::page::ways::{FetchOffer, FetchOfferView, PageLink, SimilarPage, SimilarPageView};
+use crate::page::ways::{FetchOffer, PageLink, SimilarPage, fetch_form, similar_pages};
 use crate::page::{RenderedPage, Shell, view};
 
 /// The content of the page.
@@ -35,8 +35,8 @@ pub fn page(shell: &Shell, missing: &MissingPage<'_>) -> RenderedPage {
         url: ShownUrl::new(url),
         is_kept: missing.is_kept,
         has_versions: missing.has_versions,
-        likes: SimilarPageView::all(missing.likes, shell),
-        fetch: FetchOfferView::new(&FetchOffer { url, token: &shell.token }, shell),
+        likes: similar_pages(missing.likes, shell),
+        fetch: fetch_form(&FetchOffer { url, token: &shell.token }, shell),
         ways: ways.into_iter().flatten().collect::<Vec<_>>(),
     };
     shell.page("missing.html", 200, &view)
