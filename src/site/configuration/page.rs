@@ -12,42 +12,31 @@ pub mod part;
 pub mod specification;
 pub mod url;
 
-use serde::Serialize;
 use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::{Effect, OptionInfo, Section};
 
 use crate::base::shown;
-use crate::page::links;
+use crate::page::{View, links, view};
 
 /// Maximum number of characters of a value in a list; the page of an option shows more.
 const SHOWN_VALUE: usize = 120;
 
-/// The name of an option, with the address of its page.
-#[derive(Debug, Serialize)]
-struct OptionLink {
-    /// Name of the option, or of the section if the link leads to its rules.
-    name: String,
-    is_rules: bool,
-    path: String,
-    effect: &'static str,
+/// Returns the name of an option, with the address of its page.
+fn option_link(section: &str, key: &str, effect: Effect) -> View {
+    // The rules of a section are shown on the page of the section.
+    let is_rules = key == "for";
+    let names: &[&str] = if is_rules { &[section] } else { &[section, key] };
+    view! {
+        // Name of the option, or of the section if the link leads to its rules.
+        name: names.join("."),
+        is_rules,
+        path: links::configuration(names, None),
+        effect: effect.as_str(),
+    }
 }
 
-impl OptionLink {
-    fn of(section: &str, key: &str, effect: Effect) -> Self {
-        // The rules of a section are shown on the page of the section.
-        let is_rules = key == "for";
-        let names: &[&str] = if is_rules { &[section] } else { &[section, key] };
-        Self {
-            name: names.join("."),
-            is_rules,
-            path: links::configuration(names, None),
-            effect: effect.as_str(),
-        }
-    }
-
-    fn all(changes: &[OptionChange]) -> Vec<Self> {
-        changes.iter().map(|change| Self::of(change.section, change.key, change.effect)).collect()
-    }
+fn option_links(changes: &[OptionChange]) -> Vec<View> {
+    changes.iter().map(|one| option_link(one.section, one.key, one.effect)).collect()
 }
 
 /// A section and one of its options.

@@ -3,8 +3,8 @@
 
 use wwwoffle_config::OptionChange;
 
-use super::OptionLink;
 use super::diff::diff;
+use super::option_links;
 use crate::base::shown;
 use crate::page::{RenderedPage, Shell, view};
 
@@ -33,8 +33,8 @@ pub struct LastChange<'a> {
 #[must_use]
 pub fn page(shell: &Shell, change: &LastChange<'_>) -> RenderedPage {
     let view = view! {
-        options: OptionLink::all(change.options),
-        restart: OptionLink::all(change.restart),
+        options: option_links(change.options),
+        restart: option_links(change.restart),
         lines: diff(change.old.unwrap_or_default(), change.new),
         version: change.version,
         stamp: change.stamp,

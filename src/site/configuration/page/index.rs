@@ -2,11 +2,10 @@
 
 use crate::page::links;
 use jiff::Timestamp;
-use serde::Serialize;
 use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
-use super::OptionLink;
+use super::{option_link, option_links};
 use crate::base::shown::{self, ShownTime};
 use crate::page::{RenderedPage, Shell, view};
 
@@ -39,24 +38,6 @@ pub struct ConfigurationIndex<'a> {
     pub url: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct FileVersionView {
-    number: u64,
-    until: ShownTime,
-    changes: Vec<OptionLink>,
-    more: usize,
-}
-
-#[derive(Serialize)]
-struct SectionView {
-    name: &'static str,
-    path: String,
-    sentence: &'static str,
-    total: usize,
-    set: usize,
-    rules: usize,
-}
-
 /// Maximum number of faults shown.
 pub(super) const MOST_FAULTS: usize = 20;
 
@@ -71,30 +52,29 @@ pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
 #[must_use]
 pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> RenderedPage {
     let (faults, more_faults) = index.faults.map(shown_faults).unwrap_or_default();
-    let versions = index.versions.iter().rev().map(|(number, until, changes)| FileVersionView {
-        number: *number,
-        until: ShownTime::new(*until, &shell.zone),
-        changes: changes
-            .iter()
-            .take(MOST_NAMED)
-            .map(|one| OptionLink::of(one.section, one.key, one.effect))
-            .collect(),
-        more: changes.len().saturating_sub(MOST_NAMED),
+    let versions = index.versions.iter().rev().map(|(number, until, changes)| {
+        view! {
+            number,
+            until: ShownTime::new(*until, &shell.zone),
+            changes: option_links(changes.get(..MOST_NAMED).unwrap_or(changes)),
+            more: changes.len().saturating_sub(MOST_NAMED),
+        }
     });
     let count = |section: &str, rules: bool| {
         let set = index.set.iter().filter(|(of, key)| *of == section && (*key == "for") == rules);
         set.count()
     };
-    let sections = SECTIONS.iter().map(|section| SectionView {
-        name: section.name,
-        path: links::configuration(&[section.name], index.url),
-        sentence: section.sentence.trim(),
-        total: section.options.len(),
-        set: count(section.name, false),
-        rules: count(section.name, true),
+    let sections = SECTIONS.iter().map(|section| {
+        view! {
+            name: section.name,
+            path: links::configuration(&[section.name], index.url),
+            sentence: section.sentence.trim(),
+            total: section.options.len(),
+            set: count(section.name, false),
+            rules: count(section.name, true),
+        }
     });
-    let later =
-        index.later.iter().map(|(section, key)| OptionLink::of(section, key, Effect::Later));
+    let later = index.later.iter().map(|(section, key)| option_link(section, key, Effect::Later));
     let view = view! {
         file: shown::text(index.file),
         exists: index.exists,
@@ -103,7 +83,7 @@ pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Rende
         in_force: index.in_force,
         faults,
         more_faults,
-        restart: OptionLink::all(index.restart),
+        restart: option_links(index.restart),
         later: later.collect::<Vec<_>>(),
         versions: versions.collect::<Vec<_>>(),
         sections: sections.collect::<Vec<_>>(),

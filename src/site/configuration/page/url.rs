@@ -1,7 +1,6 @@
 //! `/configuration/url?URL`: the value of every option for one URL.
 
 use crate::page::links;
-use serde::Serialize;
 use wwwoffle_config::OptionExplanation;
 use wwwoffle_config::schema::SECTIONS;
 
@@ -18,20 +17,6 @@ pub struct UrlPage<'a> {
     pub values: Option<&'a [OptionExplanation]>,
     /// Error message if the input is neither a URL nor a pattern.
     pub fault: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct UrlOptionRow {
-    name: String,
-    path: String,
-    value: String,
-    /// Whether the value is a secret. Then the page only shows that it is set.
-    is_hidden: bool,
-    place: Option<String>,
-    rule: Option<String>,
-    may_rule: bool,
-    is_list: bool,
-    effect: &'static str,
 }
 
 /// Renders the page.
@@ -55,10 +40,11 @@ pub fn page(shell: &Shell, content: &UrlPage<'_>) -> RenderedPage {
         let place = explained.and_then(|one| one.location.as_ref());
         let rule = explained.and_then(|one| one.rule.as_ref());
         let is_hidden = option.is_secret && is_set;
-        let row = UrlOptionRow {
+        let row = view! {
             name: format!("{}.{}", section.name, option.key),
             path: links::configuration(&[section.name, option.key], Some(content.url)),
             value: if is_hidden { String::new() } else { short(value) },
+            // Whether the value is a secret. Then the page only shows that it is set.
             is_hidden,
             place: place.map(|place| shown::text(&place.to_string())),
             rule: rule.map(|rule| shown::text(&format!("{} ({})", rule.spec(), rule.location()))),
