@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use serde::Serialize;
 use serde_json::Value;
 use wwwoffle_config::edit::{quoted, unquoted};
 use wwwoffle_config::schema::OptionInfo;
 
 use crate::base::shown;
+use crate::page::{View, view};
 
 /// Kind of a form control.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +73,32 @@ impl OptionControl {
         }
     }
 
+    /// Returns the control for a template, filled in with `typed`.
+    pub(super) fn view(&self, typed: &str) -> View {
+        let typed = if *self == Self::Secret { "" } else { typed };
+        let mut choices: Vec<String> = match self {
+            // The template translates these words.
+            Self::YesNo => vec!["true".to_owned(), "false".to_owned()],
+            Self::Words(words) => words.clone(),
+            _ => Vec::new(),
+        };
+        let is_known = choices.iter().any(|value| value == typed);
+        // A value of the file that is not among the choices is shown, too.
+        if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
+            choices.push(typed.to_owned());
+        }
+        let choice =
+            |value: &String| view! { value, word: shown::text(value), chosen: value == typed };
+        let too_long = typed.len() > LONGEST_VALUE;
+        view! {
+            name: self.name(),
+            value: if too_long { "" } else { typed },
+            choices: choices.iter().map(choice).collect::<Vec<_>>(),
+            // Whether the value was left out because it is too long.
+            too_long,
+        }
+    }
+
     /// Returns the name of the control in templates.
     fn name(&self) -> &'static str {
         match self {
@@ -113,49 +139,6 @@ pub fn escape_invisible(value: &str) -> String {
 
 /// Maximum length of a value in a form, in bytes.
 pub const LONGEST_VALUE: usize = 8 * 1024;
-
-/// A control as a template sees it.
-#[derive(Debug, Serialize)]
-pub(super) struct OptionControlView {
-    name: &'static str,
-    value: String,
-    choices: Vec<ControlChoice>,
-    /// Whether the value was left out because it is too long.
-    too_long: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct ControlChoice {
-    value: String,
-    word: String,
-    chosen: bool,
-}
-
-impl OptionControlView {
-    /// Returns a view of `control`, filled in with `typed`.
-    pub(super) fn new(control: &OptionControl, typed: &str) -> Self {
-        let typed = if *control == OptionControl::Secret { "" } else { typed };
-        let mut choices: Vec<String> = match control {
-            // The template translates these words.
-            OptionControl::YesNo => vec!["true".to_owned(), "false".to_owned()],
-            OptionControl::Words(words) => words.clone(),
-            _ => Vec::new(),
-        };
-        let is_known = choices.iter().any(|value| value == typed);
-        // A value of the file that is not among the choices is shown, too.
-        if !choices.is_empty() && !is_known && !typed.is_empty() && typed.len() <= LONGEST_VALUE {
-            choices.push(typed.to_owned());
-        }
-        let choices = choices.into_iter().map(|value| ControlChoice {
-            chosen: value == typed,
-            word: shown::text(&value),
-            value,
-        });
-        let too_long = typed.len() > LONGEST_VALUE;
-        let value = if too_long { String::new() } else { typed.to_owned() };
-        Self { name: control.name(), value, choices: choices.collect(), too_long }
-    }
-}
 
 #[cfg(test)]
 mod tests {

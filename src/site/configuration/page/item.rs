@@ -1,15 +1,14 @@
 //! `/configuration/SECTION/OPTION`: one option, its rules, and the forms that change it.
 
 use crate::page::links;
-use serde::Serialize;
 use wwwoffle_config::edit::{elements, unquoted};
 
-use super::control::{LONGEST_VALUE, OptionControl, OptionControlView, escape_invisible};
+use super::control::{LONGEST_VALUE, OptionControl, escape_invisible};
 use super::diff::DiffLine;
-use super::part::{MOST_RULES, OptionSetting, PlaceView, RuleSetting, place};
+use super::part::{MOST_RULES, OptionSetting, RuleSetting, place};
 use super::{SectionOption, short};
 use crate::base::shown;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 
 /// Maximum number of array elements shown, each with its button.
 const MOST_ELEMENTS: usize = 200;
@@ -90,92 +89,6 @@ pub struct OptionPage<'a> {
     pub refused: Option<&'a RejectedInput>,
 }
 
-/// The description of the option, independent of its setting.
-#[derive(Serialize)]
-struct OptionDescription {
-    section: &'static str,
-    section_path: String,
-    key: &'static str,
-    path: String,
-    sentence: &'static str,
-    kind: &'static str,
-    meaning: Vec<MeaningPiece>,
-    is_secret: bool,
-    rules_apply: bool,
-    effect: &'static str,
-    default: String,
-}
-
-/// The setting of the option in the file.
-#[derive(Serialize)]
-struct SettingView<'a> {
-    value: Option<String>,
-    place: Option<PlaceView>,
-    other_file: bool,
-    in_force: Option<String>,
-    lines: &'a [DiffLine],
-    /// Number of elements, if the option is an array that is set.
-    entries: Option<usize>,
-}
-
-/// The elements of an array, and the text in the form that adds one.
-#[derive(Serialize)]
-struct ElementsView {
-    shown: Vec<ElementRow>,
-    more: usize,
-    add: String,
-}
-
-/// The rules that set the option, among all rules of the section.
-#[derive(Serialize)]
-struct OptionRulesView {
-    shown: Vec<OptionRuleView>,
-    more: usize,
-    /// Number of rules in the section.
-    in_section: usize,
-}
-
-/// The form that adds a rule.
-#[derive(Serialize)]
-struct NewRuleForm {
-    urls: String,
-    control: OptionControlView,
-}
-
-/// Error messages for each form.
-#[derive(Default, Serialize)]
-struct FaultsByForm {
-    set: Vec<String>,
-    add: Vec<String>,
-    add_rule: Vec<String>,
-    other: Vec<String>,
-}
-
-/// One piece of the description of a type: words, with code between them.
-#[derive(Serialize)]
-struct MeaningPiece {
-    text: String,
-    is_code: bool,
-}
-
-#[derive(Serialize)]
-struct ElementRow {
-    text: String,
-    toml: String,
-}
-
-#[derive(Serialize)]
-struct OptionRuleView {
-    index: usize,
-    number: usize,
-    line: usize,
-    urls: String,
-    too_long: bool,
-    control: OptionControlView,
-    others: Vec<String>,
-    faults: Vec<String>,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> RenderedPage {
@@ -206,19 +119,22 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> RenderedPag
     let new_value =
         of_new.map_or_else(|| control.typed(option.default), |new| escape_invisible(&new.value));
     let view = view! {
-        option: OptionDescription::new(content),
-        setting: SettingView {
+        option: description(content),
+        // The setting of the option in the file.
+        setting: view! {
             value: current
                 .map(|value| if option.is_secret { String::new() } else { limited(value) }),
             place: place(content.setting),
             other_file: matches!(&content.setting.place, Some((_, Some(_)))),
             in_force: content.in_force.map(short),
             lines: content.lines,
+            // Number of elements, if the option is an array that is set.
             entries: (control == OptionControl::List && current.is_some())
                 .then_some(elements.len() + more_elements),
         },
-        control: OptionControlView::new(&control, &typed),
-        faults: FaultsByForm {
+        control: control.view(&typed),
+        // Error messages for each form.
+        faults: view! {
             set: faults(OptionAction::Set),
             add: faults(OptionAction::Add),
             add_rule: faults(OptionAction::AddRule),
@@ -229,42 +145,43 @@ pub fn page(shell: &Shell, status: u16, content: &OptionPage<'_>) -> RenderedPag
             ]
             .concat(),
         },
-        elements: ElementsView { shown: elements, more: more_elements, add },
-        rules: OptionRulesView {
+        // The elements of an array, and the text in the form that adds one.
+        elements: view! { shown: elements, more: more_elements, add },
+        // The rules that set the option, among all rules of the section.
+        rules: view! {
             more: rules.len().saturating_sub(MOST_RULES),
             shown: rules.into_iter().take(MOST_RULES).collect::<Vec<_>>(),
             in_section: content.rules.len(),
         },
-        new_rule: NewRuleForm {
+        new_rule: view! {
             urls: of_new.map_or(spec, |new| fit_lines(&new.urls)),
-            control: OptionControlView::new(&control, &new_value),
+            control: control.view(&new_value),
         },
         stamp: content.stamp,
     };
     shell.page("configuration-option.html", status, &view)
 }
 
-impl OptionDescription {
-    fn new(content: &OptionPage<'_>) -> Self {
-        let SectionOption { section, option } = content.item;
-        Self {
-            section: section.name,
-            section_path: links::configuration(&[section.name], content.url),
-            key: option.key,
-            path: links::configuration(&[section.name, option.key], None),
-            sentence: option.sentence.trim(),
-            kind: option.kind,
-            meaning: meaning(option.meaning),
-            is_secret: option.is_secret,
-            rules_apply: option.rules,
-            effect: option.effect.as_str(),
-            default: escape_invisible(option.default),
-        }
+/// Returns the description of the option, independent of its setting.
+fn description(content: &OptionPage<'_>) -> View {
+    let SectionOption { section, option } = content.item;
+    view! {
+        section: section.name,
+        section_path: links::configuration(&[section.name], content.url),
+        key: option.key,
+        path: links::configuration(&[section.name, option.key], None),
+        sentence: option.sentence.trim(),
+        kind: option.kind,
+        meaning: meaning(option.meaning),
+        is_secret: option.is_secret,
+        rules_apply: option.rules,
+        effect: option.effect.as_str(),
+        default: escape_invisible(option.default),
     }
 }
 
 /// Returns the rules that set the option.
-fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<OptionRuleView> {
+fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<View> {
     let key = content.item.option.key;
     let mut views = Vec::new();
     let mut room = LONGEST_LIST;
@@ -284,14 +201,14 @@ fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<OptionRuleVie
             room -= urls.len() + typed.len();
         }
         let others = rule.options.iter().filter(|(of, _)| of != key);
-        views.push(OptionRuleView {
+        views.push(view! {
             index: rule.index,
             number: rule.index + 1,
             line: rule.line,
             urls: if too_long { String::new() } else { urls },
             too_long,
-            control: OptionControlView::new(control, if too_long { "" } else { &typed }),
-            others: others.map(|(key, _)| shown::text(key)).take(MOST_ELEMENTS).collect(),
+            control: control.view(if too_long { "" } else { &typed }),
+            others: others.map(|(key, _)| shown::text(key)).take(MOST_ELEMENTS).collect::<Vec<_>>(),
             faults: refused.map(|refused| refused.faults.clone()).unwrap_or_default(),
         });
     }
@@ -299,7 +216,7 @@ fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<OptionRuleVie
 }
 
 /// Returns the first elements of an array and the number of the others.
-fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
+fn shown_elements(value: &str) -> (Vec<View>, usize) {
     let all = elements(value).unwrap_or_default();
     let mut room = LONGEST_LIST;
     let fits = |toml: &&String| {
@@ -307,15 +224,13 @@ fn shown_elements(value: &str) -> (Vec<ElementRow>, usize) {
         room = left.unwrap_or_default();
         left.is_some()
     };
-    let shown: Vec<ElementRow> = all
-        .iter()
-        .take(MOST_ELEMENTS)
-        .take_while(fits)
-        .map(|toml| ElementRow {
+    let element = |toml: &String| {
+        view! {
             text: shown::text(&unquoted(toml).unwrap_or_else(|| toml.clone())),
             toml: escape_invisible(toml),
-        })
-        .collect();
+        }
+    };
+    let shown: Vec<_> = all.iter().take(MOST_ELEMENTS).take_while(fits).map(element).collect();
     let more = all.len() - shown.len();
     (shown, more)
 }
@@ -340,9 +255,9 @@ fn fit_lines(urls: &str) -> String {
     urls.lines().map(shown::line).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the first paragraph of the description of a type. The tables are omitted, because the
-/// documentation contains them.
-fn meaning(meaning: &str) -> Vec<MeaningPiece> {
+/// Returns the first paragraph of the description of a type: words, with code between them. The
+/// tables are omitted, because the documentation contains them.
+fn meaning(meaning: &str) -> Vec<View> {
     let text = meaning.split("\n\n").next().unwrap_or_default().replace('\n', " ");
     // A sentence that introduces a table is useless without it.
     let text = match text.rsplit_once(". ") {
@@ -350,10 +265,8 @@ fn meaning(meaning: &str) -> Vec<MeaningPiece> {
         _ => text,
     };
     let text = without_links(&text);
-    let parts = text.split('`').enumerate();
-    parts
-        .map(|(number, text)| MeaningPiece { text: text.to_owned(), is_code: number % 2 == 1 })
-        .collect()
+    let pieces = text.split('`').enumerate();
+    pieces.map(|(number, text)| view! { text, is_code: number % 2 == 1 }).collect()
 }
 
 /// Replaces links `[words](address)` by their words: the addresses lead into the documentation.

@@ -1,12 +1,11 @@
 //! `/configuration/SECTION`: the options of a section, and its rules.
 
 use crate::page::links;
-use serde::Serialize;
 use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::short;
 use crate::base::shown;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 
 /// Maximum number of rules shown.
 pub(super) const MOST_RULES: usize = 100;
@@ -50,51 +49,11 @@ pub struct SectionPage<'a> {
     pub url: Option<&'a str>,
 }
 
-#[derive(Serialize)]
-struct SectionLink {
-    name: &'static str,
-    path: String,
-}
-
-#[derive(Serialize)]
-struct OptionView {
-    key: &'static str,
-    path: String,
-    sentence: &'static str,
-    value: Option<String>,
-    default: String,
-    is_secret: bool,
-    place: Option<PlaceView>,
-    effect: &'static str,
-}
-
-#[derive(Serialize)]
-struct SectionRuleView {
-    number: usize,
-    line: usize,
-    urls: Vec<String>,
-    more_urls: usize,
-    options: Vec<RuleOption>,
-}
-
-#[derive(Serialize)]
-struct RuleOption {
-    key: String,
-    value: String,
-    path: Option<String>,
-}
-
-/// A line of the main file or of an included file.
-#[derive(Serialize)]
-pub(super) struct PlaceView {
-    line: usize,
-    file: Option<String>,
-}
-
-/// Returns where an option is set; `None` if it is not set.
-pub(super) fn place(setting: &OptionSetting) -> Option<PlaceView> {
+/// Returns where an option is set: a line of the main file or of an included file. `None` if it is
+/// not set.
+pub(super) fn place(setting: &OptionSetting) -> Option<View> {
     let (line, file) = setting.place.as_ref()?;
-    Some(PlaceView { line: *line, file: file.as_deref().map(shown::text) })
+    Some(view! { line, file: file.as_deref().map(shown::text) })
 }
 
 /// Renders the page.
@@ -103,27 +62,37 @@ pub fn page(shell: &Shell, part: &SectionPage<'_>) -> RenderedPage {
     let section = part.section;
     let none = OptionSetting::default();
     let settings = part.settings.iter().chain(std::iter::repeat(&none));
-    let options = section.options.iter().zip(settings).map(|(option, setting)| OptionView {
-        key: option.key,
-        path: links::configuration(&[section.name, option.key], part.url),
-        sentence: option.sentence.trim(),
-        value: setting.value.as_deref().map(short),
-        default: short(option.default),
-        is_secret: option.is_secret,
-        place: place(setting),
-        effect: option.effect.as_str(),
+    let options = section.options.iter().zip(settings).map(|(option, setting)| {
+        view! {
+            key: option.key,
+            path: links::configuration(&[section.name, option.key], part.url),
+            sentence: option.sentence.trim(),
+            value: setting.value.as_deref().map(short),
+            default: short(option.default),
+            is_secret: option.is_secret,
+            place: place(setting),
+            effect: option.effect.as_str(),
+        }
     });
-    let rules = part.rules.iter().take(MOST_RULES).map(|rule| SectionRuleView {
-        number: rule.index + 1,
-        line: rule.line,
-        urls: rule.urls.iter().take(MOST_URLS).map(|url| shown::text(url)).collect(),
-        more_urls: rule.urls.len().saturating_sub(MOST_URLS),
-        options: rule.options.iter().map(|(key, value)| rule_option(section, key, value)).collect(),
+    let shown_url = |url: &String| shown::text(url);
+    let rule_option = |(key, value): &(String, String)| {
+        let known = section.options.iter().find(|option| option.key == key);
+        let path = known.map(|option| links::configuration(&[section.name, option.key], None));
+        view! { key: shown::text(key), value: short(value), path }
+    };
+    let rules = part.rules.iter().take(MOST_RULES).map(|rule| {
+        view! {
+            number: rule.index + 1,
+            line: rule.line,
+            urls: rule.urls.iter().take(MOST_URLS).map(shown_url).collect::<Vec<_>>(),
+            more_urls: rule.urls.len().saturating_sub(MOST_URLS),
+            options: rule.options.iter().map(rule_option).collect::<Vec<_>>(),
+        }
     });
     let at = SECTIONS.iter().position(|known| known.name == section.name).unwrap_or_default();
     let way = |at: Option<usize>| {
         let name = SECTIONS.get(at?)?.name;
-        Some(SectionLink { name, path: links::configuration(&[name], part.url) })
+        Some(view! { name, path: links::configuration(&[name], part.url) })
     };
     let view = view! {
         name: section.name,
@@ -136,13 +105,4 @@ pub fn page(shell: &Shell, part: &SectionPage<'_>) -> RenderedPage {
         index: links::configuration(&[], part.url),
     };
     shell.page("configuration-section.html", 200, &view)
-}
-
-fn rule_option(section: &Section, key: &str, value: &str) -> RuleOption {
-    let known = section.options.iter().find(|option| option.key == key);
-    RuleOption {
-        key: shown::text(key),
-        value: short(value),
-        path: known.map(|option| links::configuration(&[section.name, option.key], None)),
-    }
 }
