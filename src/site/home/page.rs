@@ -16,7 +16,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::fetch::LastFetch;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::control::page::mode_label;
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
@@ -90,103 +90,24 @@ pub struct RefusedClients {
     pub at: Timestamp,
 }
 
-/// The mode in force, and the buttons that set another mode.
-#[derive(Serialize)]
-struct ModeView<'a> {
-    headline: Text,
-    explanation: Text,
-    choices: [ModeChoice; 4],
-    link: &'a LinkReport,
-}
-
-/// Values for the notices about problems. Notices about the queue and the disk also use other
-/// values of the page.
-#[derive(Serialize)]
-struct NoticesView {
-    /// Address of the list of failed requests.
-    failed: String,
-    read_only: bool,
-    was_full: bool,
-    /// Number of hosts for which a client recently rejected our certificate.
-    rejected: usize,
-    refused: Option<RefusedClients>,
-    config_faults: bool,
-    template_faults: usize,
-}
-
-/// The fetches and downloads.
-#[derive(Serialize)]
-struct ActivityView {
-    can_fetch: bool,
-    can_hold: bool,
-    last: Option<LastFetchView>,
-    downloads: Vec<DownloadProgress>,
-    more_downloads: usize,
-}
-
-/// The values to enter in a browser.
-#[derive(Serialize)]
-struct BrowserSetup<'a> {
-    proxy: &'a str,
-    /// Address of the proxy auto-configuration file.
-    pac: String,
-}
-
-#[derive(Serialize)]
-struct ModeChoice {
-    word: &'static str,
-    label: Text,
-    chosen: bool,
-}
-
-#[derive(Serialize)]
-struct LastFetchView {
-    at: ShownTime,
-    age: Text,
-    done: u64,
-    failed: u64,
-}
-
-#[derive(Serialize)]
-struct RecentPageView {
-    href: Option<String>,
-    /// The URL, to tell links with the same title apart.
-    name: String,
-    title: String,
-    host: String,
-    icon: Option<String>,
-    /// Letter shown in place of a missing icon.
-    letter: String,
-    at: ShownTime,
-    age: Text,
-    info: Option<String>,
-}
-
-#[derive(Serialize)]
-struct DownloadProgress {
-    url: ShownUrl,
-    text: Text,
-    waiting: Option<Text>,
-    percent: Option<u64>,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
     let space = home.space.map(DiskUseView::of);
     let needs_attention = needs_attention(home, space.as_ref());
     let view = view! {
-        mode: ModeView::new(home),
+        mode: mode_switch(home),
         queue: home.status.queue,
         // The notices; `None` if nothing needs attention.
-        attention: needs_attention.then(|| NoticesView::new(home)),
-        activity: ActivityView::new(home, shell),
+        attention: needs_attention.then(|| notices(home)),
+        activity: activity(home, shell),
         recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>(),
         is_ready: home.is_ready,
         space,
-        // `None` if the first steps are not shown.
-        setup: home.help.then(|| BrowserSetup {
+        // The values to enter in a browser; `None` if the first steps are not shown.
+        setup: home.help.then(|| view! {
             proxy: shell.origin.host_port(),
+            // Address of the proxy auto-configuration file.
             pac: format!("{}/proxy.pac", shell.origin),
         }),
     };
@@ -206,50 +127,48 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
         || space.is_some_and(|space| space.is_short)
 }
 
-impl<'a> ModeView<'a> {
-    fn new(home: &'a HomePage) -> Self {
-        let (headline, explanation) = mode(home.status.mode);
-        let choice = |one: ModeSetting| ModeChoice {
-            word: one.as_str(),
-            label: mode_label(one),
-            chosen: one == home.status.chosen,
-        };
-        Self { headline, explanation, choices: ModeSetting::ALL.map(choice), link: &home.link }
+/// Returns the mode in force, and the buttons that set another mode.
+fn mode_switch(home: &HomePage) -> View {
+    let (headline, explanation) = mode(home.status.mode);
+    let choice = |one: ModeSetting| {
+        let chosen = one == home.status.chosen;
+        view! { word: one.as_str(), label: mode_label(one), chosen }
+    };
+    view! { headline, explanation, choices: ModeSetting::ALL.map(choice), link: home.link }
+}
+
+/// Returns the values for the notices about problems. Notices about the queue and the disk also use
+/// other values of the page.
+fn notices(home: &HomePage) -> View {
+    view! {
+        // Address of the list of failed requests.
+        failed: queue::failed(),
+        read_only: home.status.process.read_only,
+        was_full: home.was_full,
+        // Number of hosts for which a client recently rejected our certificate.
+        rejected: rejected(&home.status),
+        refused: home.refused,
+        config_faults: home.config_faults,
+        template_faults: home.template_faults,
     }
 }
 
-impl NoticesView {
-    fn new(home: &HomePage) -> Self {
-        Self {
-            failed: queue::failed(),
-            read_only: home.status.process.read_only,
-            was_full: home.was_full,
-            rejected: rejected(&home.status),
-            refused: home.refused,
-            config_faults: home.config_faults,
-            template_faults: home.template_faults,
-        }
-    }
-}
-
-impl ActivityView {
-    fn new(home: &HomePage, shell: &Shell) -> Self {
-        let Status { queue, downloads, mode, .. } = &home.status;
-        let may_dial = *mode != Mode::Offline;
-        Self {
-            can_fetch: may_dial && queue.waiting > 0,
-            can_hold: may_dial && queue.active > 0,
-            last: home.last.map(|last| LastFetchView {
-                at: ShownTime::new(last.at, &shell.zone),
-                age: age::of(last.at, home.now, &shell.zone),
-                done: last.done,
-                failed: last.failed,
-            }),
-            downloads: (downloads.iter().take(SHOWN_DOWNLOADS))
-                .map(|one| download(shell, one))
-                .collect(),
-            more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
-        }
+/// Returns the fetches and downloads.
+fn activity(home: &HomePage, shell: &Shell) -> View {
+    let Status { queue, downloads, mode, .. } = &home.status;
+    let may_dial = *mode != Mode::Offline;
+    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|one| download(shell, one));
+    view! {
+        can_fetch: may_dial && queue.waiting > 0,
+        can_hold: may_dial && queue.active > 0,
+        last: home.last.map(|last| view! {
+            at: ShownTime::new(last.at, &shell.zone),
+            age: age::of(last.at, home.now, &shell.zone),
+            done: last.done,
+            failed: last.failed,
+        }),
+        downloads: shown.collect::<Vec<_>>(),
+        more_downloads: downloads.len().saturating_sub(SHOWN_DOWNLOADS),
     }
 }
 
@@ -267,13 +186,13 @@ const fn mode(mode: Mode) -> (Text, Text) {
     }
 }
 
-fn download(shell: &Shell, download: &DownloadItem) -> DownloadProgress {
+fn download(shell: &Shell, download: &DownloadItem) -> View {
     let percent = download
         .total
         .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
         .map(|percent| percent.min(100));
     let time = |time| ShownTime::new(time, &shell.zone);
-    DownloadProgress {
+    view! {
         url: ShownUrl::new(&download.url),
         text: progress::describe_download(download),
         waiting: progress::describe_wait(download, time),
@@ -287,7 +206,7 @@ fn rejected(status: &Status) -> usize {
     hosts.len()
 }
 
-fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView {
+fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> View {
     let url = ShownUrl::new(&recent.url);
     let host = url.text.split_once("://").map_or(&*url.text, |(_, rest)| rest);
     let host = host.split(['/', '?']).next().unwrap_or_default().to_owned();
@@ -295,13 +214,15 @@ fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> RecentPageView 
     let title =
         title.map_or_else(|| url.text.clone(), |title| shown::shorten_url(title, SHOWN_TITLE));
     let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
-    RecentPageView {
+    view! {
         title,
+        // Letter shown in place of a missing icon.
         letter: first.map(String::from).unwrap_or_default(),
         host,
-        icon: recent.icon.clone(),
+        icon: recent.icon,
         at: ShownTime::new(recent.stored, &shell.zone),
         age: age::of(recent.stored, now, &shell.zone),
+        // The URL, to tell links with the same title apart.
         name: shown::shorten_url(&recent.url, SHOWN_NAME),
         info: Some(links::info(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
         href: url.href.filter(|href| written(href) <= LONGEST_LINK),
