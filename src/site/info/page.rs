@@ -9,11 +9,11 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::links;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
 use crate::site::lists::page as lists;
-use crate::site::lists::page::{ActionResult, ActionResultView};
+use crate::site::lists::page::{ActionResult, result_view};
 use crate::storage::store::timestamp;
 use wwwoffle_api::fetch_spec::AS_CONFIGURED;
 use wwwoffle_api::{BodyOnDisk, Field, Info, PageParts, PartItem, PartState, StoredInfo};
@@ -69,7 +69,7 @@ struct InfoView<'a> {
     referrers: Option<ReferrersView>,
     requests: RequestsView,
     #[serde(flatten)]
-    action: ActionResultView,
+    action: View,
 }
 
 /// The actions that the page offers for the entry.
@@ -176,7 +176,7 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
             would: more.would.map(words::describe_prediction),
             queued: more.queued,
         },
-        action: ActionResultView::new(more.action, shell),
+        action: result_view(more.action, shell),
         actions: EntryActionsView {
             as_configured: AS_CONFIGURED,
             pinned: info.pinned,

@@ -21,14 +21,14 @@ pub use self::address::{
 pub use self::restored::RestoredCounts;
 pub use self::words::SCHEMES;
 
-pub(in crate::site) use self::action::ActionResultView;
-use self::action::UndoView;
+pub(in crate::site) use self::action::result_view;
+use self::action::undoable;
 use self::address::encode_path;
 use self::words::{breadcrumbs, cut, heading, kinds, sorts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
 
 /// Path below which the lists are.
@@ -72,7 +72,7 @@ struct IndexListView {
     again: Option<String>,
     pager: ListPager,
     #[serde(flatten)]
-    result: ActionResultView,
+    result: View,
 }
 
 /// The form that sorts and filters a list.
@@ -204,7 +204,7 @@ pub fn page(
         whole: WholeList { count, delete: None, export: None },
         again: shown.is_going_on.then(|| reload_address(shown, result.as_ref())),
         pager: ListPager::new(shown),
-        result: ActionResultView::new(result, shell),
+        result: result_view(result, shell),
     };
     let mut status = 200;
     match outcome {
@@ -400,7 +400,7 @@ pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary]
         asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
     };
     let online = sessions.iter().enumerate().map(session).collect::<Vec<_>>();
-    let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| UndoView::new(it, shell));
+    let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| undoable(it, shell));
     let removed = removed.collect::<Vec<_>>();
     let view = view! { removed, online, schemes: SCHEMES };
     shell.page("lists-root.html", 200, &view)

@@ -1,11 +1,10 @@
 //! The result of the last action on a list, shown above the list or on the page about a URL.
 
-use serde::Serialize;
 use wwwoffle_spool::RemovalSummary;
 
 use super::RestoredCounts;
 use crate::base::shown::ShownTime;
-use crate::page::Shell;
+use crate::page::{Shell, View, view};
 
 /// The result of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,63 +56,29 @@ impl CompletedAction {
     }
 }
 
-/// The result of an action, above a list or on the page about a URL.
-#[derive(Default, Serialize)]
-pub(in crate::site) struct ActionResultView {
-    undo: Option<UndoView>,
-    back_again: Option<RestoredCountsView>,
-    done: Option<CompletedActionView>,
-}
-
-impl ActionResultView {
-    pub(in crate::site) fn new(result: Option<ActionResult>, shell: &Shell) -> ActionResultView {
-        match result {
-            Some(ActionResult::Removed(resting)) => ActionResultView {
-                undo: Some(UndoView::new(&resting, shell)),
-                ..ActionResultView::default()
-            },
-            Some(ActionResult::Restored(result)) => {
-                let back_again = Some(RestoredCountsView { nothing: result.is_nothing(), result });
-                ActionResultView { back_again, ..ActionResultView::default() }
-            }
-            Some(ActionResult::Completed(done, count)) => {
-                let done = Some(CompletedActionView { what: done.name(), count });
-                ActionResultView { done, ..ActionResultView::default() }
-            }
-            None => ActionResultView::default(),
+/// Returns the result of an action, above a list or on the page about a URL.
+pub(in crate::site) fn result_view(result: Option<ActionResult>, shell: &Shell) -> View {
+    let (mut undo, mut back_again, mut done) = (None, None, None);
+    match result {
+        Some(ActionResult::Removed(resting)) => undo = Some(undoable(&resting, shell)),
+        Some(ActionResult::Restored(result)) => {
+            let RestoredCounts { entries, overtaken, there, left } = result;
+            let nothing = result.is_nothing();
+            back_again = Some(view! { nothing, entries, overtaken, there, left });
         }
-    }
-}
-
-/// A deletion that can be undone.
-#[derive(Serialize)]
-pub(super) struct UndoView {
-    entries: u64,
-    removal: String,
-    at: ShownTime,
-}
-
-impl UndoView {
-    pub(super) fn new(resting: &RemovalSummary, shell: &Shell) -> UndoView {
-        UndoView {
-            entries: resting.entries,
-            removal: resting.removal.to_string(),
-            at: ShownTime::new(resting.removal.at(), &shell.zone),
+        Some(ActionResult::Completed(action, count)) => {
+            done = Some(view! { what: action.name(), count });
         }
+        None => {}
     }
+    view! { undo, back_again, done }
 }
 
-/// An undone deletion.
-#[derive(Serialize)]
-struct RestoredCountsView {
-    nothing: bool,
-    #[serde(flatten)]
-    result: RestoredCounts,
-}
-
-/// Another action, and the number of entries.
-#[derive(Serialize)]
-struct CompletedActionView {
-    what: &'static str,
-    count: u64,
+/// Returns a deletion that can be undone.
+pub(super) fn undoable(resting: &RemovalSummary, shell: &Shell) -> View {
+    view! {
+        entries: resting.entries,
+        removal: resting.removal.to_string(),
+        at: ShownTime::new(resting.removal.at(), &shell.zone),
+    }
 }
