@@ -58,156 +58,62 @@ pub struct RequestComparison {
     pub goes: (String, Vec<Field>),
 }
 
-#[derive(Serialize)]
-struct InfoView<'a> {
-    url: ShownUrl,
-    is_secure: bool,
-    kept: Option<StoredEntryView<'a>>,
-    actions: EntryActionsView,
-    parts: Option<SubResourcesView>,
-    links: InfoLinks,
-    referrers: Option<ReferrersView>,
-    requests: RequestsView,
-    #[serde(flatten)]
-    action: View,
-}
-
-/// The actions that the page offers for the entry.
-#[derive(Serialize)]
-struct EntryActionsView {
-    /// Value of the form field `parts` that fetches the sub-resources which the configuration
-    /// selects.
-    as_configured: &'static str,
-    pinned: bool,
-    /// Whether the URL alone identifies the entry. Otherwise no button could find it.
-    is_named_by_url: bool,
-    /// Whether the entry is the response to a form. Such a response cannot be fetched again.
-    is_form_answer: bool,
-}
-
-/// The other pages about the URL.
-#[derive(Serialize)]
-struct InfoLinks {
-    /// The URL, encoded as an argument of an address.
-    argument: String,
-    /// Address of the list of versions, without scheme and host.
-    history: String,
-    versions: u64,
-    /// Address of this page, to which forms return.
-    back: String,
-}
-
-/// The pages that refer to the URL.
-#[derive(Serialize)]
-struct ReferrersView {
-    shown: Vec<ShownUrl>,
-    more: u64,
-}
-
-/// The requests of the caller for the URL: the last one, and the next one.
-#[derive(Serialize)]
-struct RequestsView {
-    last: Option<LastActionView>,
-    would: Option<Text>,
-    queued: bool,
-}
-
-#[derive(Serialize)]
-struct LastActionView {
-    at: ShownTime,
-    method: String,
-    answer: u16,
-    status: String,
-    words: Text,
-}
-
-#[derive(Serialize)]
-struct SubResourcesView {
-    complete: bool,
-    kept: u64,
-    missing: u64,
-    /// Whether some of the missing sub-resources could be requested now.
-    can_be_had: bool,
-    cut: Option<Text>,
-    groups: Vec<SubResourceGroup>,
-}
-
-/// The sub-resources in one state.
-#[derive(Serialize)]
-struct SubResourceGroup {
-    title: Text,
-    count: u64,
-    parts: Vec<SubResourceView>,
-    more: u64,
-}
-
-#[derive(Serialize)]
-struct SubResourceView {
-    url: ShownUrl,
-    class: Text,
-    from: Option<ShownUrl>,
-    reason: Option<Text>,
-}
-
-#[derive(Serialize)]
-struct StoredEntryView<'a> {
-    entry: &'a StoredInfo,
-    key: &'a str,
-    owner: Text,
-    /// Notes about the file and the body of the entry.
-    notes: Vec<Text>,
-    most_fields: usize,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage {
     let url = ShownUrl::new(&info.url);
-    let view = InfoView {
-        links: InfoLinks {
+    let mut view = view! {
+        // The other pages about the URL.
+        links: view! {
+            // The URL, encoded as an argument of an address.
             argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
+            // Address of the list of versions, without scheme and host.
             history: links::history(&info.url),
             versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+            // Address of this page, to which forms return.
             back: links::info(&info.url),
         },
-        referrers: more.referrers.as_deref().map(ReferrersView::new),
-        requests: RequestsView {
-            last: more.last.as_ref().map(|last| LastActionView::new(last, shell)),
+        referrers: more.referrers.as_deref().map(referrers),
+        // The requests of the caller for the URL: the last one, and the next one.
+        requests: view! {
+            last: more.last.as_ref().map(|last| last_action(last, shell)),
             would: more.would.map(words::describe_prediction),
             queued: more.queued,
         },
-        action: result_view(more.action, shell),
-        actions: EntryActionsView {
+        // The actions that the page offers for the entry.
+        actions: view! {
+            // Value of the form field `parts` that fetches the sub-resources which the
+            // configuration selects.
             as_configured: AS_CONFIGURED,
             pinned: info.pinned,
+            // Whether the URL alone identifies the entry. Otherwise no button could find it.
             is_named_by_url: info.kept.as_ref().is_some_and(|copy| {
                 lists::is_named_by_url(&info.url, copy.owner.as_deref(), &info.key)
             }),
+            // Whether the entry is the response to a form. Such a response cannot be fetched again.
             is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
                 .is_ok_and(|url| url.is_form_answer()),
         },
         is_secure: info.url.starts_with("https:"),
-        kept: info.kept.as_ref().map(|copy| StoredEntryView::new(info, copy, shell)),
-        parts: info.parts.as_ref().map(SubResourcesView::new),
+        kept: info.kept.as_ref().map(|copy| stored_entry(info, copy, shell)),
+        parts: info.parts.as_ref().map(sub_resources),
         url,
     };
+    view.extend(result_view(more.action, shell));
     shell.page("info.html", 200, &view)
 }
 
-impl ReferrersView {
-    /// Creates a view of the first referring pages and the number of the others.
-    fn new(all: &[String]) -> Self {
-        let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
-        for url in all.iter().take(SHOWN_REFERRERS) {
-            let url = ShownUrl::new(url);
-            let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
-            let Some(left) = room.checked_sub(takes) else { break };
-            room = left;
-            shown.push(url);
-        }
-        let more = u64::try_from(all.len() - shown.len()).unwrap_or(u64::MAX);
-        Self { shown, more }
+/// Returns the first referring pages and the number of the others.
+fn referrers(all: &[String]) -> View {
+    let (mut shown, mut room) = (Vec::new(), ROOM_FOR_REFERRERS);
+    for url in all.iter().take(SHOWN_REFERRERS) {
+        let url = ShownUrl::new(url);
+        let takes = url.text.len() + url.href.as_deref().map_or(0, str::len);
+        let Some(left) = room.checked_sub(takes) else { break };
+        room = left;
+        shown.push(url);
     }
+    view! { more: all.len() - shown.len(), shown }
 }
 
 /// Renders the page about a request.
@@ -217,67 +123,62 @@ pub fn request_page(shell: &Shell, request: &RequestComparison) -> RenderedPage 
     shell.page("info-request.html", 200, &view)
 }
 
-impl LastActionView {
-    fn new(last: &LastAction, shell: &Shell) -> Self {
-        Self {
-            at: ShownTime::new(timestamp(last.at), &shell.zone),
-            method: shown::text(last.method.as_str()),
-            answer: last.answer.as_u16(),
-            status: last.status.to_string(),
-            words: words::describe_status(last.status),
-        }
+fn last_action(last: &LastAction, shell: &Shell) -> View {
+    view! {
+        at: ShownTime::new(timestamp(last.at), &shell.zone),
+        method: shown::text(last.method.as_str()),
+        answer: last.answer.as_u16(),
+        status: last.status.to_string(),
+        words: words::describe_status(last.status),
     }
 }
 
-impl SubResourcesView {
-    fn new(parts: &PageParts<Text>) -> Self {
-        let counts = parts.counts;
-        let groups = [
-            (PartState::Absent, tr("Not saved"), counts.absent),
-            (PartState::Failed, tr("Failed"), counts.failed),
-            (PartState::Queued, tr("On the queue"), counts.queued),
-            (PartState::LeftOut, tr("Left out"), counts.left_out),
-            (PartState::Kept, tr("Saved"), counts.kept),
-        ];
-        let groups = groups.into_iter().filter(|(.., count)| *count > 0);
-        let group = |(state, title, count): (PartState, Text, u64)| {
-            let of_state = parts.list.iter().filter(|part| part.state == state);
-            let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(SubResourceView::new).collect();
-            let listed = u64::try_from(shown.len()).unwrap_or(u64::MAX);
-            SubResourceGroup { title, count, more: count.saturating_sub(listed), parts: shown }
-        };
-        Self {
-            complete: parts.complete,
-            kept: counts.kept,
-            missing: counts.missing(),
-            can_be_had: counts.absent.saturating_add(counts.failed) > 0,
-            cut: parts.cut.clone(),
-            groups: groups.map(group).collect(),
-        }
+fn sub_resources(parts: &PageParts<Text>) -> View {
+    let counts = parts.counts;
+    let groups = [
+        (PartState::Absent, tr("Not saved"), counts.absent),
+        (PartState::Failed, tr("Failed"), counts.failed),
+        (PartState::Queued, tr("On the queue"), counts.queued),
+        (PartState::LeftOut, tr("Left out"), counts.left_out),
+        (PartState::Kept, tr("Saved"), counts.kept),
+    ];
+    let groups = groups.into_iter().filter(|(.., count)| *count > 0);
+    // The sub-resources in one state.
+    let group = |(state, title, count): (PartState, Text, u64)| {
+        let of_state = parts.list.iter().filter(|part| part.state == state);
+        let shown: Vec<_> = of_state.take(SHOWN_PARTS).map(sub_resource).collect();
+        let listed = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+        view! { title, count, more: count.saturating_sub(listed), parts: shown }
+    };
+    view! {
+        complete: parts.complete,
+        kept: counts.kept,
+        missing: counts.missing(),
+        // Whether some of the missing sub-resources could be requested now.
+        can_be_had: counts.absent.saturating_add(counts.failed) > 0,
+        cut: parts.cut,
+        groups: groups.map(group).collect::<Vec<_>>(),
     }
 }
 
-impl SubResourceView {
-    fn new(part: &PartItem<Text>) -> Self {
-        Self {
-            url: ShownUrl::new(&part.url),
-            class: words::describe_class(&part.class),
-            from: part.from.as_deref().map(ShownUrl::new),
-            reason: part.reason.clone(),
-        }
+fn sub_resource(part: &PartItem<Text>) -> View {
+    view! {
+        url: ShownUrl::new(&part.url),
+        class: words::describe_class(&part.class),
+        from: part.from.as_deref().map(ShownUrl::new),
+        reason: part.reason,
     }
 }
 
-impl<'a> StoredEntryView<'a> {
-    fn new(info: &'a Info<Text>, entry: &'a StoredInfo, shell: &Shell) -> Self {
-        let owner = entry.owner.as_deref();
-        Self {
-            owner: owner.map_or(tr("for everyone"), |owner| shell.for_whom(owner)),
-            key: &info.key,
-            notes: notes(&entry.storage),
-            most_fields: SHOWN_FIELDS,
-            entry,
-        }
+fn stored_entry(info: &Info<Text>, entry: &StoredInfo, shell: &Shell) -> View {
+    let owner = entry.owner.as_deref();
+    view! {
+        owner: owner.map_or(tr("for everyone"), |owner| shell.for_whom(owner)),
+        key: info.key,
+        // Notes about the file and the body of the entry.
+        notes: notes(&entry.storage),
+        most_fields: SHOWN_FIELDS,
+        entry,
     }
 }
 
