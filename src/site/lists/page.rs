@@ -27,7 +27,6 @@ use self::address::encode_path;
 use self::words::{breadcrumbs, cut, heading, kinds, sorts};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
-use crate::page::form::SelectOption;
 use crate::page::{RenderedPage, Shell, View, view};
 use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
 
@@ -56,92 +55,6 @@ pub enum ListResult {
 }
 
 #[derive(Serialize)]
-struct IndexListView {
-    heading: Text,
-    crumbs: Vec<Crumb>,
-    /// Address of this page, to which forms return.
-    back: String,
-    /// The form that sorts and filters the list, if it has one.
-    form: Option<FilterForm>,
-    refused: Option<Text>,
-    #[serde(flatten)]
-    rows: ListRows,
-    selection: ListSelection,
-    whole: WholeList,
-    /// Address for reloading this page while a deletion of a whole list is running.
-    again: Option<String>,
-    pager: ListPager,
-    #[serde(flatten)]
-    result: View,
-}
-
-/// The form that sorts and filters a list.
-#[derive(Serialize)]
-struct FilterForm {
-    /// Path of the list.
-    path: String,
-    sorts: Vec<SelectOption>,
-    kinds: Vec<SelectOption>,
-    text: String,
-    pages_only: bool,
-    /// Arguments that the form must keep.
-    others: Vec<FormArgument>,
-}
-
-/// The rows of a list: entries, hosts or requests.
-#[derive(Default, Serialize)]
-struct ListRows {
-    entries: Vec<EntryRow>,
-    hosts: Vec<HostRow>,
-    requests: Vec<RequestRow>,
-    empty: bool,
-}
-
-/// The selection of rows.
-#[derive(Serialize)]
-struct ListSelection {
-    /// Whether a row can be selected.
-    possible: bool,
-    /// Whether all rows that can be selected are selected.
-    is_all: bool,
-    /// Address of this page with the opposite selection.
-    opposite: String,
-}
-
-/// The list as a whole, with all its pages.
-#[derive(Serialize)]
-struct WholeList {
-    /// Number of entries, if known.
-    count: Option<u64>,
-    /// Address of the page that deletes the whole list.
-    delete: Option<String>,
-    /// Address of the list to export, without the position of this page.
-    export: Option<String>,
-}
-
-/// Addresses of the other pages of a list.
-#[derive(Serialize)]
-struct ListPager {
-    /// Address of the first page, unless that is the previous page.
-    first: Option<String>,
-    previous: Option<String>,
-    next: Option<String>,
-}
-
-/// An argument that a form keeps.
-#[derive(Serialize)]
-struct FormArgument {
-    name: &'static str,
-    value: String,
-}
-
-#[derive(Serialize)]
-struct Crumb {
-    label: Text,
-    path: String,
-}
-
-#[derive(Serialize)]
 struct EntryRow {
     /// The day, if it differs from that of the previous row.
     day: Option<String>,
@@ -162,20 +75,6 @@ struct EntryRow {
     info: String,
 }
 
-#[derive(Serialize)]
-struct HostRow {
-    name: String,
-    path: String,
-    entries: u64,
-    size: String,
-}
-
-#[derive(Serialize)]
-struct RequestRow {
-    url: ShownUrl,
-    queued: ShownTime,
-}
-
 /// Returns the message for a list that is not available. The reason is in English, as in the log.
 #[must_use]
 pub fn list_unavailable(why: &str) -> Text {
@@ -189,34 +88,63 @@ pub fn page(
     shown: &ListAddress,
     (outcome, result, count): (ListResult, Option<ActionResult>, Option<u64>),
 ) -> RenderedPage {
-    let mut view = IndexListView {
+    let (refused, found) = match outcome {
+        ListResult::Refused(why) => (Some(why), None),
+        ListResult::Found(found) => (None, Some(found)),
+    };
+    let listed = found.as_ref().map(|found| &found.listed);
+    let (mut rows, mut hosts, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    match listed {
+        Some(ListItems::Entries(items)) => rows = entries(items, shown, shell),
+        Some(ListItems::Hosts(items)) => hosts = items.iter().map(host).collect(),
+        Some(ListItems::Sites(items)) => hosts = items.iter().map(site).collect(),
+        Some(ListItems::Requests(items)) => {
+            let row = |one: &EntryItem| request(&one.url, one.stored, shell);
+            requests = items.iter().map(row).collect();
+        }
+        Some(ListItems::Asked(items)) => {
+            let row = |one: &SessionItem| request(&one.url, one.queued, shell);
+            requests = items.iter().map(row).collect();
+        }
+        None => {}
+    }
+    let can_choose = rows.iter().any(|row| row.value.is_some());
+    let next = found.as_ref().and_then(|found| found.next.as_deref());
+    let mut view = view! {
         heading: heading(&shown.path),
         crumbs: breadcrumbs(&shown.path),
+        // Address of this page, to which forms return.
         back: shown.address(),
-        form: None,
-        refused: None,
-        rows: ListRows::default(),
-        selection: ListSelection {
-            possible: false,
+        // The form that sorts and filters the list, if it has one.
+        form: matches!(listed, Some(ListItems::Entries(_))).then(|| filter_form(shown)),
+        refused,
+        empty: listed.is_some() && rows.is_empty() && hosts.is_empty() && requests.is_empty(),
+        selection: view! {
+            // Whether a row can be selected.
+            possible: can_choose,
+            // Whether all rows that can be selected are selected.
             is_all: shown.is_all_chosen,
+            // Address of this page with the opposite selection.
             opposite: choose(shown),
         },
-        whole: WholeList { count, delete: None, export: None },
+        // The list as a whole, with all its pages.
+        whole: view! {
+            // Number of entries, if known.
+            count,
+            // Address of the page that deletes the whole list.
+            delete: (shown.is_part && !rows.is_empty()).then(|| whole::address(shown)),
+            // Address of the list to export, without the position of this page.
+            export: can_choose.then(|| shown.first().address()),
+        },
+        // Address for reloading this page while a deletion of a whole list is running.
         again: shown.is_going_on.then(|| reload_address(shown, result.as_ref())),
-        pager: ListPager::new(shown),
-        result: result_view(result, shell),
+        pager: pager(shown, next),
+        entries: rows,
+        hosts,
+        requests,
     };
-    let mut status = 200;
-    match outcome {
-        ListResult::Refused(why) => {
-            (view.refused, status) = (Some(why), 404);
-        }
-        ListResult::Found(found) => {
-            view.pager.next = found.next.as_deref().map(|next| shown.following(next).address());
-            fill(&mut view, shell, shown, found.listed);
-        }
-    }
-    shell.page("lists.html", status, &view)
+    view.extend(result_view(result, shell));
+    shell.page("lists.html", if refused.is_some() { 404 } else { 200 }, &view)
 }
 
 /// Returns the address of this page. If the last action was a deletion, the address names it, so
@@ -242,51 +170,31 @@ fn choose(shown: &ListAddress) -> String {
     }
 }
 
-fn fill(view: &mut IndexListView, shell: &Shell, shown: &ListAddress, listed: ListItems) {
-    let rows = &mut view.rows;
-    match listed {
-        ListItems::Entries(items) => {
-            rows.entries = entries(&items, shown, shell);
-            let can_choose = rows.entries.iter().any(|row| row.value.is_some());
-            view.form = Some(FilterForm::new(shown));
-            view.selection.possible = can_choose;
-            view.whole.delete = (shown.is_part && !items.is_empty()).then(|| whole::address(shown));
-            view.whole.export = can_choose.then(|| shown.first().address());
-        }
-        ListItems::Hosts(hosts) => rows.hosts = hosts.iter().map(host).collect(),
-        ListItems::Sites(sites) => rows.hosts = sites.iter().map(site).collect(),
-        ListItems::Requests(requests) => {
-            let row = |one: &EntryItem| request(&one.url, one.stored, shell);
-            rows.requests = requests.iter().map(row).collect();
-        }
-        ListItems::Asked(asked) => {
-            let row = |one: &SessionItem| request(&one.url, one.queued, shell);
-            rows.requests = asked.iter().map(row).collect();
-        }
-    }
-    rows.empty = rows.entries.is_empty() && rows.hosts.is_empty() && rows.requests.is_empty();
-}
-
-impl FilterForm {
-    fn new(shown: &ListAddress) -> Self {
-        let others = shown.filter.others.iter();
-        let others = others.map(|(name, value)| FormArgument { name, value: shown::text(value) });
-        Self {
-            path: format!("{ROOT}{}", encode_path(&shown.path)),
-            sorts: sorts(shown.sort),
-            kinds: kinds(shown.filter.kind),
-            text: shown::text(&shown.filter.text),
-            pages_only: shown.filter.pages_only,
-            others: others.collect(),
-        }
+/// Returns the form that sorts and filters a list.
+fn filter_form(shown: &ListAddress) -> View {
+    let others = shown.filter.others.iter();
+    let others = others.map(|(name, value)| view! { name, value: shown::text(value) });
+    view! {
+        // Path of the list.
+        path: format!("{ROOT}{}", encode_path(&shown.path)),
+        sorts: sorts(shown.sort),
+        kinds: kinds(shown.filter.kind),
+        text: shown::text(&shown.filter.text),
+        pages_only: shown.filter.pages_only,
+        // Arguments that the form must keep.
+        others: others.collect::<Vec<_>>(),
     }
 }
 
-impl ListPager {
-    fn new(shown: &ListAddress) -> Self {
-        let previous = shown.previous().map(|previous| previous.address());
-        let first = shown.after.is_some().then(|| shown.first().address());
-        Self { first: first.filter(|first| previous.as_ref() != Some(first)), previous, next: None }
+/// Returns the addresses of the other pages of a list. `next` is the position of the next page.
+fn pager(shown: &ListAddress, next: Option<&str>) -> View {
+    let previous = shown.previous().map(|previous| previous.address());
+    let first = shown.after.is_some().then(|| shown.first().address());
+    view! {
+        // Address of the first page, unless that is the previous page.
+        first: first.filter(|first| previous.as_ref() != Some(first)),
+        previous,
+        next: next.map(|next| shown.following(next).address()),
     }
 }
 
@@ -360,9 +268,9 @@ pub(in crate::site) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str
     Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
 }
 
-fn host(host: &HostItem) -> HostRow {
+fn host(host: &HostItem) -> View {
     let path = format!("{}/{}", host.scheme, host.host);
-    HostRow {
+    view! {
         name: shown::text(&format!("{}://{}", host.scheme, host.host)),
         path: format!("{ROOT}{}", encode_path(&path)),
         entries: host.entries,
@@ -370,8 +278,8 @@ fn host(host: &HostItem) -> HostRow {
     }
 }
 
-fn site(site: &SiteItem) -> HostRow {
-    HostRow {
+fn site(site: &SiteItem) -> View {
+    view! {
         name: shown::text(&site.site),
         path: format!("{ROOT}site/{}", encode_path(&site.site)),
         entries: site.entries,
@@ -379,25 +287,20 @@ fn site(site: &SiteItem) -> HostRow {
     }
 }
 
-fn request(url: &str, queued: Timestamp, shell: &Shell) -> RequestRow {
-    RequestRow { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
-}
-
-#[derive(Serialize)]
-struct SessionLinks {
-    began: ShownTime,
-    kept: String,
-    asked: String,
+fn request(url: &str, queued: Timestamp, shell: &Shell) -> View {
+    view! { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
 }
 
 /// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
 /// latest first; `resting` holds the deletions that can be undone.
 #[must_use]
 pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary])) -> RenderedPage {
-    let session = |(back, began): (usize, &Timestamp)| SessionLinks {
-        began: ShownTime::new(*began, &shell.zone),
-        kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
-        asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
+    let session = |(back, began): (usize, &Timestamp)| {
+        view! {
+            began: ShownTime::new(*began, &shell.zone),
+            kept: if back == 0 { "lasttime".to_owned() } else { format!("prevtime{back}") },
+            asked: if back == 0 { "lastout".to_owned() } else { format!("prevout{back}") },
+        }
     };
     let online = sessions.iter().enumerate().map(session).collect::<Vec<_>>();
     let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| undoable(it, shell));

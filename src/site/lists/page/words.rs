@@ -2,10 +2,11 @@
 
 use wwwoffle_index::{Class, Sort};
 
-use super::{Crumb, ROOT};
+use super::ROOT;
 use crate::base::shown;
 use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
+use crate::page::{View, view};
 
 /// Maximum number of characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
@@ -60,8 +61,8 @@ fn by_scheme(scheme: &str) -> Text {
 }
 
 /// Returns links to the parent lists.
-pub(super) fn breadcrumbs(path: &str) -> Vec<Crumb> {
-    let link = |label, path: &str| Crumb { label, path: format!("{ROOT}{path}") };
+pub(super) fn breadcrumbs(path: &str) -> Vec<View> {
+    let link = |label: Text, path: &str| view! { label, path: format!("{ROOT}{path}") };
     let mut crumbs = vec![link(tr("Lists"), "")];
     crumbs.extend(match path.split_once('/') {
         Some(("site", rest)) if !rest.is_empty() => Some(link(tr("Sites"), "sites")),
