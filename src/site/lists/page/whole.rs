@@ -1,6 +1,5 @@
 //! The confirmation page for deleting a whole list, with its size.
 
-use serde::Serialize;
 use wwwoffle_index::Class;
 use wwwoffle_spool::MAX_REMOVED_BYTES;
 use wwwoffle_url::url_encode_form_args;
@@ -40,28 +39,6 @@ pub struct ListContents<'a> {
     pub until: String,
 }
 
-/// The filters of the list, in words.
-#[derive(Serialize)]
-struct DeletionFilterView {
-    kind: Option<Text>,
-    pages_only: bool,
-    narrowed: Vec<(&'static str, String)>,
-}
-
-/// The entries to be deleted.
-#[derive(Serialize)]
-struct DeletionContentsView {
-    entries: usize,
-    size: String,
-    pinned: u64,
-    named: Vec<String>,
-    is_all: bool,
-    has_others: bool,
-    most: usize,
-    /// The size up to which a deletion can be undone, if the entries exceed it.
-    for_good: Option<String>,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> RenderedPage {
@@ -74,19 +51,22 @@ pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Rend
         // Address of the list.
         back: list.first().address(),
         until: &found.until,
-        filter: DeletionFilterView {
+        // The filters of the list, in words.
+        filter: view! {
             kind: filter.kind.and_then(label),
             pages_only: filter.pages_only,
             narrowed: text.into_iter().chain(others).collect::<Vec<_>>(),
         },
-        contents: DeletionContentsView {
+        // The entries to be deleted.
+        contents: view! {
             entries: places.len(),
             size: shown::bytes(*bytes),
-            pinned: *pinned,
+            pinned,
             named: named.iter().map(|name| words::cut(name)).collect::<Vec<_>>(),
             is_all: found.is_all,
             has_others: found.has_others,
             most: MOST,
+            // The size up to which a deletion can be undone, if the entries exceed it.
             for_good: is_for_good(*bytes).then(|| shown::bytes(MAX_REMOVED_BYTES)),
         },
     };
