@@ -1,18 +1,16 @@
 //! The local pages `/refresh-options/` (a form that fetches a page with its sub-resources and
 //! follows its links) and `/fetches/` (the list of these fetches).
 
-use serde::Serialize;
-
 use super::{plan, progress};
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::left_out::left_out;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use wwwoffle_api::DownloadItem;
-use wwwoffle_api::fetch_spec::{MAX_DEPTH, PartClass, RecursiveRequest};
+use wwwoffle_api::fetch_spec::{FetchSpec, MAX_DEPTH, PartClass, RecursiveRequest};
 use wwwoffle_api::plan::RunPlan;
-use wwwoffle_api::runs::{FailedUrl, RunItem};
+use wwwoffle_api::runs::RunItem;
 use wwwoffle_api::scope::Scope;
 
 /// Maximum number of listed downloads; the others are counted.
@@ -21,69 +19,38 @@ const SHOWN_DOWNLOADS: usize = 20;
 /// Maximum number of listed failures; the others are counted.
 const SHOWN_FAILURES: usize = 20;
 
-/// The form fields that determine which links are followed.
-#[derive(Serialize)]
-pub(in crate::site) struct LinksView {
-    /// The value of the depth field: the typed text if the form is shown again.
-    depth: String,
-    max_depth: u16,
-    scopes: Vec<ScopeView>,
+/// Returns the form fields that determine which links are followed. `depth` is the value of the
+/// depth field: the typed text if the form is shown again.
+pub(in crate::site) fn link_fields(depth: &str, chosen: &Scope) -> View {
+    let known = [
+        (Scope::Directory, tr("this folder")),
+        (Scope::Host, tr("this host")),
+        (Scope::Site, tr("this site")),
+        (Scope::Protocol, tr("the same protocol")),
+        (Scope::Any, tr("anywhere")),
+    ];
+    let is_known = known.iter().any(|(scope, _)| scope == chosen);
+    let other = (!is_known).then(|| (chosen.clone(), tr("the present setting")));
+    let option = |(scope, label): (Scope, Text)| {
+        view! { value: scope.to_string(), label, chosen: scope == *chosen }
+    };
+    let scopes = known.into_iter().chain(other).map(option);
+    view! { depth, max_depth: MAX_DEPTH, scopes: scopes.collect::<Vec<_>>() }
 }
 
-#[derive(Serialize)]
-struct PlanView<'a> {
-    start_kept: bool,
-    lines: Vec<Text>,
-    failures: &'a [FailedUrl],
-}
-
-#[derive(Serialize)]
-struct ScopeView {
-    value: String,
-    label: Text,
-    chosen: bool,
-}
-
-impl LinksView {
-    pub(in crate::site) fn new(depth: String, chosen: &Scope) -> Self {
-        let known = [
-            (Scope::Directory, tr("this folder")),
-            (Scope::Host, tr("this host")),
-            (Scope::Site, tr("this site")),
-            (Scope::Protocol, tr("the same protocol")),
-            (Scope::Any, tr("anywhere")),
-        ];
-        let view = |(scope, label): (Scope, _)| ScopeView {
-            chosen: scope == *chosen,
-            value: scope.to_string(),
-            label,
-        };
-        let mut scopes: Vec<_> = known.into_iter().map(view).collect();
-        if !scopes.iter().any(|scope| scope.chosen) {
-            let value = chosen.to_string();
-            scopes.push(ScopeView { value, label: tr("the present setting"), chosen: true });
-        }
-        Self { depth, max_depth: MAX_DEPTH, scopes }
-    }
-}
-
-#[derive(Serialize)]
-pub(in crate::site) struct ClassCheckBox {
-    name: &'static str,
-    label: Text,
-    checked: bool,
-}
-
-impl ClassCheckBox {
-    pub(in crate::site) fn new(class: PartClass, checked: bool) -> Self {
-        Self { name: class.as_str(), label: label(class), checked }
-    }
+/// Returns the form fields that select the classes of sub-resources.
+pub(in crate::site) fn check_boxes(spec: &FetchSpec) -> Vec<View> {
+    let check_box = |class: PartClass| {
+        let checked = spec.parts.get(&class).copied().unwrap_or_default();
+        view! { name: class.as_str(), label: label(class), checked }
+    };
+    PartClass::ALL.into_iter().map(check_box).collect()
 }
 
 /// Renders the form, filled in from `asked`, with the plan of the fetch if there is one.
 #[must_use]
 pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> RenderedPage {
-    form(shell, (asked, asked.spec.depth.to_string()), &[], plan)
+    form(shell, (asked, &asked.spec.depth.to_string()), &[], plan)
 }
 
 /// Renders the form again, with the typed `depth` and the error messages.
@@ -94,27 +61,24 @@ pub fn options_again(
     depth: &str,
     faults: &[FormFault],
 ) -> RenderedPage {
-    form(shell, (asked, shown::text(depth)), faults, None)
+    form(shell, (asked, &shown::text(depth)), faults, None)
 }
 
 fn form(
     shell: &Shell,
-    (asked, depth): (&RecursiveRequest, String),
+    (asked, depth): (&RecursiveRequest, &str),
     faults: &[FormFault],
     plan: Option<&RunPlan>,
 ) -> RenderedPage {
     let spec = &asked.spec;
-    let part = |class: PartClass| {
-        ClassCheckBox::new(class, spec.parts.get(&class).copied().unwrap_or_default())
-    };
     let view = view! {
         url: ShownUrl::new(&asked.url),
         // Value that the form sends: the URL as it was given, which may contain a password.
         value: &asked.url,
-        links: LinksView::new(depth, &spec.scope),
+        links: link_fields(depth, &spec.scope),
         force: spec.force,
-        parts: PartClass::ALL.into_iter().map(part).collect::<Vec<_>>(),
-        plan: plan.map(|plan| PlanView {
+        parts: check_boxes(spec),
+        plan: plan.map(|plan| view! {
             start_kept: plan.start_kept,
             lines: plan::describe_run(plan),
             failures: plan.failed.get(..SHOWN_FAILURES).unwrap_or(&plan.failed),
@@ -138,44 +102,21 @@ fn label(class: PartClass) -> Text {
     }
 }
 
-#[derive(Serialize)]
-struct DownloadRow {
-    id: u64,
-    url: ShownUrl,
-    text: Text,
-}
-
-#[derive(Serialize)]
-struct FetchView<'a> {
-    run: &'a RunItem,
-    has_ended: bool,
-    left_out: Vec<OmissionView>,
-}
-
-#[derive(Serialize)]
-struct OmissionView {
-    count: u64,
-    why: Text,
-}
-
 /// Renders the list of recursive fetches and running downloads.
 #[must_use]
-pub fn list<'a>(shell: &Shell, runs: &'a [RunItem], downloads: &[DownloadItem]) -> RenderedPage {
-    let fetch = |run: &'a RunItem| {
+pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> RenderedPage {
+    let fetch = |run: &RunItem| {
         let left = run.report.left_out.iter();
-        let left_out = left
-            .map(|(why, left)| OmissionView { count: left.count, why: left_out(*why) })
-            .collect();
-        FetchView { run, has_ended: run.ended.is_some(), left_out }
+        let left = left.map(|(why, left)| view! { count: left.count, why: left_out(*why) });
+        view! { run, has_ended: run.ended.is_some(), left_out: left.collect::<Vec<_>>() }
     };
     let (fetches, most_failures) = (runs.iter().map(fetch).collect::<Vec<_>>(), SHOWN_FAILURES);
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
-    let shown = downloads.iter().take(SHOWN_DOWNLOADS).map(|download| DownloadRow {
-        id: download.id,
-        url: ShownUrl::new(&download.url),
-        text: progress::describe_download(download),
-    });
-    let downloads = shown.collect::<Vec<_>>();
+    let row = |download: &DownloadItem| {
+        let text = progress::describe_download(download);
+        view! { id: download.id, url: ShownUrl::new(&download.url), text }
+    };
+    let downloads = downloads.iter().take(SHOWN_DOWNLOADS).map(row).collect::<Vec<_>>();
     shell.page("fetches.html", 200, &view! { downloads, more, fetches, most_failures })
 }
 
@@ -184,7 +125,7 @@ mod tests {
     use super::*;
     use crate::fetch::recurse::run::{LeftOut, Report};
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
-    use wwwoffle_api::fetch_spec::FetchSpec;
+    use wwwoffle_api::runs::FailedUrl;
 
     #[test]
     fn the_form_shows_the_requested_fetch() {

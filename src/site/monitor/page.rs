@@ -14,7 +14,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::page::{RenderedPage, Shell, view};
 use crate::site::configuration::page::diff::DiffLine;
-use crate::site::fetches::page::LinksView;
+use crate::site::fetches::page::link_fields;
 use crate::site::lists::page::room;
 use crate::storage::versions::diff::{Diff, LineKind};
 use wwwoffle_api::fetch_spec::FetchSpec;
@@ -59,13 +59,6 @@ pub fn diff_path(url: &str) -> String {
     format!("/monitor/diff/?url={}", url_encode_form_args(url.as_bytes()))
 }
 
-/// An older change.
-#[derive(Serialize)]
-struct OlderChange {
-    time: ShownTime,
-    path: String,
-}
-
 /// Renders the difference between two versions.
 #[must_use]
 pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage {
@@ -89,10 +82,8 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage 
     let count: usize = diff.stretches.iter().map(Vec::len).sum();
     let pairs = versions.versions.iter().zip(versions.versions.iter().skip(1));
     let older = pairs.filter(|(to, _)| **to < versions.to).take(SHOWN_OLDER).map(|(to, from)| {
-        OlderChange {
-            time: ShownTime::new(*to, &shell.zone),
-            path: format!("{}&from={from}&to={to}", diff_path(&versions.url)),
-        }
+        let path = format!("{}&from={from}&to={to}", diff_path(&versions.url));
+        view! { time: ShownTime::new(*to, &shell.zone), path }
     });
     let view = view! {
         url: ShownUrl::new(&versions.url),
@@ -178,31 +169,6 @@ pub struct MonitorForm<'a> {
     pub spec: Option<FetchSpec>,
 }
 
-#[derive(Serialize)]
-struct MonitorFormView<'a> {
-    url: ShownUrl,
-    /// Value that the form sends: the URL as it was given, which may contain a password.
-    value: &'a str,
-    is_known: bool,
-    months: Vec<CheckBox>,
-    weekdays: Vec<CheckBox>,
-    days: String,
-    hours: String,
-    /// The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
-    cron: String,
-    versions: String,
-    max_versions: u16,
-    links: LinksView,
-    faults: &'a [FormFault],
-}
-
-#[derive(Serialize)]
-struct CheckBox {
-    name: String,
-    label: Text,
-    checked: bool,
-}
-
 /// Renders the form.
 #[must_use]
 pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
@@ -216,30 +182,30 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
     });
     let is_all = by_sets.is_none();
     let boxes = |name: &str, labels: &[Text], first: u8, is_in: &dyn Fn(u8) -> bool| {
-        let numbers = labels.iter().cloned().zip(first..);
-        let boxes = numbers.map(|(label, number)| CheckBox {
-            name: format!("{name}{number}"),
-            label,
-            checked: is_all || is_in(number),
+        let boxes = labels.iter().zip(first..).map(|(label, number)| {
+            let checked = is_all || is_in(number);
+            view! { name: format!("{name}{number}"), label, checked }
         });
-        boxes.collect()
+        boxes.collect::<Vec<_>>()
     };
-    let view = MonitorFormView {
+    let view = view! {
         url: ShownUrl::new(options.url),
+        // Value that the form sends: the URL as it was given, which may contain a password.
         value: options.url,
         is_known: schedule.is_some(),
         months: boxes("mofy", &MONTHS, 1, &|month| by_sets.is_some_and(|it| it.has_month(month))),
         weekdays: boxes("dofw", &WEEKDAYS, 0, &|day| by_sets.is_some_and(|it| it.has_weekday(day))),
         days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
         hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
+        // The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
         cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
         links: match &options.spec {
-            Some(spec) => LinksView::new(spec.depth.to_string(), &spec.scope),
-            None => LinksView::new(0.to_string(), &Scope::default()),
+            Some(spec) => link_fields(&spec.depth.to_string(), &spec.scope),
+            None => link_fields("0", &Scope::default()),
         },
         versions: options.versions.unwrap_or_default().to_string(),
         max_versions: options.max_versions,
-        faults: &[],
+        faults: Vec::<FormFault>::new(),
     };
     shell.page("monitor-options.html", 200, &view)
 }
@@ -255,15 +221,14 @@ pub fn options_again(
 ) -> RenderedPage {
     let value = |name: &str| form.value(name).unwrap_or_default();
     let boxes = |name: &str, labels: &[Text], first: u8| {
-        let numbers = labels.iter().cloned().zip(first..);
-        let boxes = numbers.map(|(label, number)| {
+        let boxes = labels.iter().zip(first..).map(|(label, number)| {
             let name = format!("{name}{number}");
-            CheckBox { checked: form.value(&name).is_some(), name, label }
+            view! { checked: form.value(&name).is_some(), name, label }
         });
-        boxes.collect()
+        boxes.collect::<Vec<_>>()
     };
     let scope = form.value("method").and_then(|scope| Scope::parse(scope).ok());
-    let view = MonitorFormView {
+    let view = view! {
         url: ShownUrl::new(value("url")),
         value: value("url"),
         is_known: false,
@@ -272,7 +237,7 @@ pub fn options_again(
         days: shown::text(value("dofm")),
         hours: shown::text(value("hofd")),
         cron: shown::text(value("cron")),
-        links: LinksView::new(shown::text(value("depth")), &scope.unwrap_or_default()),
+        links: link_fields(&shown::text(value("depth")), &scope.unwrap_or_default()),
         versions: shown::text(value("versions")),
         max_versions: most,
         faults,

@@ -1,15 +1,14 @@
 //! The local page `/queue/edit`: the fetch settings of one request, and a form that changes them.
 
 use crate::page::links;
-use serde::Serialize;
 
 use super::PATH;
 use crate::base::shown::ShownUrl;
 use crate::base::text::tr;
 use crate::page::form::SelectOption;
-use crate::page::{RenderedPage, Shell, view};
-use crate::site::fetches::page::{ClassCheckBox, LinksView};
-use wwwoffle_api::fetch_spec::{FetchSpec, PartClass};
+use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::fetches::page::{check_boxes, link_fields};
+use wwwoffle_api::fetch_spec::FetchSpec;
 use wwwoffle_api::{Priority, QueueItem, RequestKind};
 
 /// Link depths that the form offers, in addition to the current one.
@@ -20,21 +19,6 @@ const DEPTHS: [u16; 6] = [0, 1, 2, 3, 4, 5];
 pub(super) fn back_arguments(back: &str) -> String {
     let arguments = back.strip_prefix(PATH).and_then(|rest| rest.strip_prefix('?'));
     arguments.map(|arguments| format!("&{arguments}")).unwrap_or_default()
-}
-
-/// Further fetches that the request starts.
-#[derive(Serialize)]
-struct FetchSettingsView {
-    parts: Vec<ClassCheckBox>,
-    depths: Vec<DepthChoice>,
-    links: LinksView,
-    force: bool,
-}
-
-#[derive(Serialize)]
-struct DepthChoice {
-    number: u16,
-    chosen: bool,
 }
 
 /// Renders the page. `spec` is set if the request itself has settings for further fetches; `back`
@@ -67,7 +51,7 @@ pub fn page(
         url: ShownUrl::new(&item.url),
         info: links::info(&item.url),
         priorities: priorities(item.priority),
-        bring: spec.map(fetch_settings_view),
+        bring: spec.map(further_fetches),
         elsewhere: elsewhere.filter(|_| why.is_some()),
         // Reason why the other settings cannot be changed here; `elsewhere` is the page where they
         // can be changed.
@@ -89,17 +73,17 @@ fn priorities(chosen: Priority) -> Vec<SelectOption> {
     ]
 }
 
-fn fetch_settings_view(spec: &FetchSpec) -> FetchSettingsView {
+/// Returns the further fetches that the request starts.
+fn further_fetches(spec: &FetchSpec) -> View {
     let mut depths: Vec<_> = DEPTHS.into_iter().collect();
     if !depths.contains(&spec.depth) {
         depths.push(spec.depth);
     }
-    let depth = |number| DepthChoice { number, chosen: number == spec.depth };
-    let is_wanted = |class| spec.parts.get(&class).copied().unwrap_or_default();
-    FetchSettingsView {
-        parts: PartClass::ALL.into_iter().map(|it| ClassCheckBox::new(it, is_wanted(it))).collect(),
-        depths: depths.into_iter().map(depth).collect(),
-        links: LinksView::new(spec.depth.to_string(), &spec.scope),
+    let depth = |number: u16| view! { number, chosen: number == spec.depth };
+    view! {
+        parts: check_boxes(spec),
+        depths: depths.into_iter().map(depth).collect::<Vec<_>>(),
+        links: link_fields(&spec.depth.to_string(), &spec.scope),
         force: spec.force,
     }
 }
@@ -110,6 +94,7 @@ mod tests {
     use super::*;
     use crate::page::testing::{as_key, assert_harmless, hostile, shell};
     use wwwoffle_api::ItemState;
+    use wwwoffle_api::fetch_spec::PartClass;
 
     fn body(item: &QueueItem, spec: Option<&FetchSpec>) -> String {
         let page = page(&shell(), (item, spec), "/queue/?page=2");
