@@ -3,13 +3,11 @@
 pub mod edit;
 pub(crate) mod hold;
 
-use serde::Serialize;
-
-use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SubmittedForm;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::lists::page::room::link_size;
 use wwwoffle_api::{ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind};
 
 /// Path of the page.
@@ -75,42 +73,6 @@ pub struct QueuePage {
     pub counts: QueueCounts,
 }
 
-/// A link to the requests in one state.
-#[derive(Serialize)]
-struct StateLink {
-    label: Text,
-    path: String,
-    chosen: bool,
-}
-
-/// Consecutive requests in the same state.
-#[derive(Serialize)]
-struct RequestGroup<'a> {
-    heading: Text,
-    /// Whether the rows show their position in the order of fetching.
-    numbered: bool,
-    rows: Vec<QueueRow<'a>>,
-}
-
-#[derive(Serialize)]
-struct QueueRow<'a> {
-    number: usize,
-    item: &'a QueueItem,
-    url: ShownUrl,
-    /// The URL in the names of buttons.
-    name: String,
-    /// The state in words.
-    is: Text,
-    what: Text,
-    page: Option<String>,
-    priority: Option<Text>,
-    queued: ShownTime,
-    /// Reason why the request waits, in words.
-    held: Option<Text>,
-    error: Option<String>,
-    owner: Option<Text>,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, shown: &QueuePage) -> RenderedPage {
@@ -154,17 +116,16 @@ pub fn failed() -> String {
 
 /// Returns links to the requests in each state. The list is empty if no state is selected and all
 /// requests are in the same state.
-fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
+fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<View> {
     let rows = [
         (tr("in progress"), ItemState::Active, counts.active),
         (tr("waiting"), ItemState::Waiting, counts.waiting),
         (tr("needs your consent"), ItemState::Asking, counts.asking),
         (tr("failed"), ItemState::Failed, counts.failed),
     ];
-    let link = |label, state| StateLink {
-        label,
-        path: QueueSelection { state, page: 1 }.address(),
-        chosen: chosen == state,
+    let link = |label: Text, state: Option<ItemState>| {
+        let path = QueueSelection { state, page: 1 }.address();
+        view! { label, path, chosen: chosen == state }
     };
     let there = rows.into_iter().filter(|(_, state, count)| *count > 0 || chosen == Some(*state));
     let mut filters: Vec<_> = there.map(|(label, state, _)| link(label, Some(state))).collect();
@@ -177,7 +138,7 @@ fn filters(chosen: Option<ItemState>, counts: QueueCounts) -> Vec<StateLink> {
 }
 
 /// Groups consecutive requests in the same state: the list is sorted by state.
-fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<RequestGroup<'a>> {
+fn groups(items: &[QueueItem], before: usize, shell: &Shell) -> Vec<View> {
     let rows: Vec<(usize, &QueueItem)> = (before + 1..).zip(items).collect();
     let mut room = MOST_LINKS;
     rows.chunk_by(|one, other| one.1.state == other.1.state)
@@ -190,22 +151,22 @@ fn groups<'a>(items: &'a [QueueItem], before: usize, shell: &Shell) -> Vec<Reque
                 ItemState::Failed => tr("Failed"),
             };
             let rows = together.iter().map(|(number, item)| {
-                let mut row = row(*number, item, shell);
-                let cost = row.url.href.as_deref().map_or(0, written);
-                match room.checked_sub(cost) {
+                let mut url = ShownUrl::new(&item.url);
+                match room.checked_sub(link_size(&url)) {
                     Some(left) => room = left,
-                    None => row.url.href = None,
+                    None => url.href = None,
                 }
-                row
+                row(*number, item, &url, shell)
             });
-            let rows = rows.collect();
-            Some(RequestGroup { heading, numbered: state == ItemState::Waiting, rows })
+            let rows = rows.collect::<Vec<_>>();
+            // Only the requests that wait show their position in the order of fetching.
+            Some(view! { heading, numbered: state == ItemState::Waiting, rows })
         })
         .collect()
 }
 
-fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
-    let zone = &shell.zone;
+fn row(number: usize, item: &QueueItem, url: &ShownUrl, shell: &Shell) -> View {
+    let time = |time| ShownTime::new(time, &shell.zone);
     let what = match item.kind {
         RequestKind::Page => tr("page"),
         RequestKind::Part => tr("part of a page"),
@@ -220,11 +181,13 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
         ItemState::Failed => tr("failed"),
         ItemState::Asking => tr("needs your consent"),
     };
-    QueueRow {
+    view! {
         number,
         item,
-        url: ShownUrl::new(&item.url),
+        url,
+        // The URL in the names of buttons.
         name: shown::shorten_url(&item.url, SHOWN_NAME),
+        // The state in words.
         is,
         what,
         page: item.page.as_deref().map(|page| shown::shorten_url(page, SHOWN_PAGE)),
@@ -233,11 +196,9 @@ fn row<'a>(number: usize, item: &'a QueueItem, shell: &Shell) -> QueueRow<'a> {
             Priority::Usual => None,
             Priority::Last => Some(tr("last")),
         },
-        queued: ShownTime::new(item.queued, zone),
-        held: item
-            .attempts
-            .held
-            .map(|held| hold::sentence(held, |time| ShownTime::new(time, zone))),
+        queued: time(item.queued),
+        // Reason why the request waits, in words.
+        held: item.attempts.held.map(|held| hold::sentence(held, time)),
         error: item.attempts.error.as_deref().map(shown::text),
         owner: item.owner.as_deref().map(|owner| shell.for_whom(owner)),
     }
