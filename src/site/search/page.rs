@@ -9,7 +9,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
-use crate::page::{RenderedPage, Shell};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::lists::page::room::{count_fitting, link_size};
 use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
 
@@ -56,44 +56,11 @@ pub enum SearchResult {
     Found(SearchPage, Option<String>),
 }
 
-#[derive(Serialize)]
-struct SearchView {
-    words: String,
-    host: String,
-    kinds: Vec<SelectOption>,
-    asked: bool,
-    refused: Option<Text>,
-    hits: Vec<HitView>,
-    queue: Vec<QueuedHit>,
-    /// Arguments of the next page.
-    next: Option<String>,
-    partial: bool,
-    incomplete: bool,
-}
-
-#[derive(Serialize)]
-struct HitView {
-    url: ShownUrl,
-    title: Vec<TextPiece>,
-    pieces: Vec<TextPiece>,
-    cut_before: bool,
-    cut_after: bool,
-    stored: ShownTime,
-    size: String,
-    status: Option<u16>,
-}
-
 /// A piece of a text, and whether it is highlighted as a match.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct TextPiece {
     text: String,
     marked: bool,
-}
-
-#[derive(Serialize)]
-struct QueuedHit {
-    url: ShownUrl,
-    queued: ShownTime,
 }
 
 /// Returns the number of hits that fit on a page, at least 1; `None` if all of them fit.
@@ -114,42 +81,41 @@ fn cost(found: &SearchHit) -> usize {
 #[must_use]
 pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
     let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
-    let mut view = SearchView {
+    let (refused, found) = match outcome {
+        SearchResult::Nothing => (None, None),
+        SearchResult::Refused(why) => (Some(why), None),
+        SearchResult::Found(found, next) => (None, Some((found, next))),
+    };
+    let (found, next) = found.unzip();
+    let found = found.as_ref();
+    let hits = found.map(|found| found.hits.as_slice()).unwrap_or_default();
+    let view = view! {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
-        kinds: vec![
+        kinds: [
             kind("", tr("all types"), None),
             kind("page", tr("pages"), Some(Class::Page)),
             kind("text", tr("plain text"), Some(Class::Text)),
         ],
-        asked: outcome != SearchResult::Nothing,
-        refused: None,
-        hits: Vec::new(),
-        queue: Vec::new(),
-        next: None,
-        partial: false,
-        incomplete: false,
+        asked: refused.is_some() || found.is_some(),
+        refused,
+        hits: hits.iter().map(|hit| hit_view(hit, &shell.zone)).collect::<Vec<_>>(),
+        queue: found.map(|found| queue(&found.queue, &shell.zone)).unwrap_or_default(),
+        // Arguments of the next page.
+        next: next.flatten(),
+        partial: found.is_some_and(|found| found.partial),
+        incomplete: found.is_some_and(|found| found.incomplete),
     };
-    match outcome {
-        SearchResult::Nothing => {}
-        SearchResult::Refused(why) => view.refused = Some(why),
-        SearchResult::Found(found, next) => {
-            let zone = &shell.zone;
-            view.hits = found.hits.iter().map(|found| hit_view(found, zone)).collect();
-            view.queue = queue(&found.queue, zone);
-            (view.partial, view.incomplete, view.next) = (found.partial, found.incomplete, next);
-        }
-    }
     shell.page("search.html", 200, &view)
 }
 
-fn hit_view(found: &SearchHit, zone: &TimeZone) -> HitView {
+fn hit_view(found: &SearchHit, zone: &TimeZone) -> View {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.
     let title = if title.trim().is_empty() { "" } else { title };
     let title = pieces(title, &found.title_marks);
-    HitView {
+    view! {
         url: ShownUrl::new(&item.url),
         title,
         pieces: pieces(&found.snippet.text, &found.snippet.marks),
@@ -162,24 +128,19 @@ fn hit_view(found: &SearchHit, zone: &TimeZone) -> HitView {
 }
 
 /// Returns the hits on the queue that fit on the page.
-fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<QueuedHit> {
+fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<View> {
+    let cost = |request: &EntryItem| REQUEST + written(&ShownUrl::new(&request.url).text);
+    let fits = count_fitting(ROOM_FOR_QUEUE, requests.iter().map(cost));
     let mut room = MOST_LINKS;
-    let row = |request| {
-        let mut row = queued(request, zone);
-        match room.checked_sub(link_size(&row.url)) {
+    let row = |request: &EntryItem| {
+        let mut url = ShownUrl::new(&request.url);
+        match room.checked_sub(link_size(&url)) {
             Some(left) => room = left,
-            None => row.url.href = None,
+            None => url.href = None,
         }
-        row
+        view! { url, queued: ShownTime::new(request.stored, zone) }
     };
-    let mut rows: Vec<_> = requests.iter().map(row).collect();
-    let costs = rows.iter().map(|row| REQUEST + written(&row.url.text));
-    rows.truncate(count_fitting(ROOM_FOR_QUEUE, costs));
-    rows
-}
-
-fn queued(request: &EntryItem, zone: &TimeZone) -> QueuedHit {
-    QueuedHit { url: ShownUrl::new(&request.url), queued: ShownTime::new(request.stored, zone) }
+    requests.iter().take(fits).map(row).collect()
 }
 
 /// Splits a text at its highlights. Invalid highlights are ignored.
