@@ -3,13 +3,12 @@
 mod chart;
 
 use jiff::civil::Date;
-use serde::Serialize;
 
 use self::chart::Chart;
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, tr};
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
 
 /// Path of the page.
@@ -21,47 +20,25 @@ const MONTH: usize = 30;
 /// Maximum number of listed hosts; the others are summed up.
 const SHOWN_HOSTS: usize = 50;
 
-/// One number for each of the periods on the page.
-#[derive(Serialize)]
-struct StatisticsLine {
-    title: Text,
-    values: Vec<String>,
-    /// Whether the line is a subtotal of a previous line.
-    is_part: bool,
-}
-
-#[derive(Serialize)]
-struct DayStatistics {
-    date: String,
-    requests: u64,
-    kept: u64,
-    saved: String,
-    fetched: String,
-}
-
-#[derive(Serialize)]
-struct HostStatistics {
-    /// `None` for the sum of all others.
-    name: Option<String>,
-    requests: u64,
-    /// Maximum number of further requests, from before the host was counted separately.
-    before: Option<Text>,
-    kept: u64,
-    saved: String,
-}
-
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, statistics: &StatisticsReport) -> RenderedPage {
     let month = last_days(statistics, MONTH);
-    let days = month.iter().rev().map(|(day, sums)| DayStatistics::new(*day, sums));
-    let days: Vec<_> = days.collect();
+    let days = month.iter().rev().map(|(day, sums)| {
+        view! {
+            date: day.to_string(),
+            requests: sums.all(),
+            kept: saved_requests(sums),
+            saved: shown::bytes(sums.saved),
+            fetched: shown::bytes(sums.fetched),
+        }
+    });
     let view = view! {
         // Whether nothing was counted yet.
         is_empty: statistics.days.is_empty(),
         lines: lines(statistics, &month),
         charts: charts(&month),
-        days,
+        days: days.collect::<Vec<_>>(),
         // `None` if the caller may not see the hosts.
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
@@ -90,7 +67,8 @@ fn saved_requests(sums: &Sums) -> u64 {
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
 }
 
-fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<StatisticsLine> {
+/// Returns the lines of the table: one number for each of the periods on the page.
+fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<View> {
     let of_last = |many: usize| {
         let mut sums = Sums::default();
         month.iter().rev().take(many).for_each(|(_, day)| sums.add(day));
@@ -99,10 +77,9 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<Statistic
     let mut all = Sums::default();
     statistics.days.iter().for_each(|day| all.add(&day.sums));
     let times = [of_last(1), of_last(7), of_last(MONTH), all];
-    let line = |title: Text, is_part: bool, value: &dyn Fn(&Sums) -> String| StatisticsLine {
-        title,
-        values: times.iter().map(value).collect(),
-        is_part,
+    // `is_part`: whether the line is a subtotal of a previous line.
+    let line = |title: Text, is_part: bool, value: &dyn Fn(&Sums) -> String| {
+        view! { title, values: times.iter().map(value).collect::<Vec<_>>(), is_part }
     };
     let mut lines = vec![line(tr("Requests"), false, &|sums| sums.all().to_string())];
     for outcome in Outcome::ALL {
@@ -160,32 +137,24 @@ fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
     ]
 }
 
-impl DayStatistics {
-    fn new(day: Date, sums: &Sums) -> Self {
-        Self {
-            date: day.to_string(),
-            requests: sums.all(),
-            kept: saved_requests(sums),
-            saved: shown::bytes(sums.saved),
-            fetched: shown::bytes(sums.fetched),
-        }
-    }
-}
-
-fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<HostStatistics> {
+fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<View> {
     let mut others = rest.cloned().unwrap_or_default();
     all.iter().skip(SHOWN_HOSTS).for_each(|host| others.add(&host.sums));
-    let one = |name: Option<String>, before: u64, sums: &Sums| HostStatistics {
-        name,
-        requests: sums.all(),
-        before: count(
+    let one = |name: Option<String>, before: u64, sums: &Sums| {
+        let before = count(
             before,
             "plus at most {n} earlier request, counted under “All others”",
             "plus at most {n} earlier requests, counted under “All others”",
-        )
-        .if_any(),
-        kept: saved_requests(sums),
-        saved: shown::bytes(sums.saved),
+        );
+        view! {
+            // `None` for the sum of all others.
+            name,
+            requests: sums.all(),
+            // Maximum number of further requests, from before the host was counted separately.
+            before: before.if_any(),
+            kept: saved_requests(sums),
+            saved: shown::bytes(sums.saved),
+        }
     };
     let listed = all.iter().take(SHOWN_HOSTS);
     let listed = listed.map(|host| one(Some(shown::text(&host.host)), host.before, &host.sums));
