@@ -3,10 +3,8 @@
 
 pub mod question;
 
-use serde::Serialize;
-
 use crate::base::text::{Text, tr};
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::link::LinkReport;
 use wwwoffle_api::{Mode, ModeSetting, QueueCounts};
 
@@ -112,17 +110,9 @@ pub struct ControlPage {
     pub counts: QueueCounts,
 }
 
-#[derive(Serialize)]
-struct ActionButton {
-    path: String,
-    label: Text,
-    explanation: Text,
-    chosen: bool,
-}
-
-fn button(action: ControlAction, chosen: bool) -> ActionButton {
+fn button(action: ControlAction, chosen: bool) -> View {
     let path = format!("{PATH}{}", action.name());
-    ActionButton { path, label: action.label(), explanation: action.explanation(), chosen }
+    view! { path, label: action.label(), explanation: action.explanation(), chosen }
 }
 
 /// Renders the page.
