@@ -7,7 +7,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::links;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
@@ -33,25 +33,6 @@ pub struct LineCounts {
     pub removed: usize,
 }
 
-#[derive(Serialize)]
-struct VersionRow {
-    /// The time that identifies the version, as the value of a form field.
-    at: String,
-    received: ShownTime,
-    present: bool,
-    status: u16,
-    size: String,
-    content_type: Option<String>,
-    /// Differences from the previous version, in words; `None` if there is no previous version.
-    changes: Option<Vec<Text>>,
-    lines: Option<LineCounts>,
-    /// Address, without scheme and host, of this version.
-    path: String,
-    /// Address, without scheme and host, of the page that shows the changes of this version; `None`
-    /// if there is no previous version.
-    diff: Option<String>,
-}
-
 /// Renders the page. `lines` are the line counts of the newest versions, in the order of `history`.
 #[must_use]
 pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> RenderedPage {
@@ -61,19 +42,21 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> R
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
     let all = history.versions.iter().zip(before).zip(lines);
-    let view = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
-        VersionRow::new(&href, version, before, lines, shell)
+    let row = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
+        version_row(&href, version, before, lines, shell)
     };
     let timemap = timemap_path(&href);
-    let mut versions: Vec<_> = all.take(SHOWN_VERSIONS).map(view).collect();
+    let (mut versions, costs): (Vec<_>, Vec<_>) = all.take(SHOWN_VERSIONS).map(row).unzip();
     // Size of the links and of the form that compares versions, all of which contain the URL.
     let around = 2 * link_size(&url) + written(&timemap);
-    let costs = versions.iter().map(|version| version.cost(link_size(&url) + shell.token.len()));
+    let form = link_size(&url) + shell.token.len();
+    let costs = costs.iter().map(|cost| cost + form);
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
+    distinguish_times(&mut versions, history, shell);
     let view = view! {
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
-        versions: distinguish_times(versions, history, shell),
+        versions,
         // Address of the time map (a list for programs), without scheme and host.
         timemap,
         url,
@@ -82,52 +65,52 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> R
 }
 
 /// Shows times to the second if they would otherwise look the same.
-fn distinguish_times(
-    mut views: Vec<VersionRow>,
-    history: &History,
-    shell: &Shell,
-) -> Vec<VersionRow> {
-    let times: Vec<_> = views.iter().map(|view| view.received.text.clone()).collect();
-    for (view, version) in views.iter_mut().zip(&history.versions) {
-        if times.iter().filter(|time| **time == view.received.text).count() > 1 {
-            view.received = ShownTime::to_the_second(version.received, &shell.zone);
+fn distinguish_times(rows: &mut [View], history: &History, shell: &Shell) {
+    let versions = history.versions.iter().take(rows.len());
+    let times: Vec<_> =
+        versions.map(|version| ShownTime::new(version.received, &shell.zone).text).collect();
+    for ((row, time), version) in rows.iter_mut().zip(&times).zip(&history.versions) {
+        if times.iter().filter(|other| *other == time).count() > 1 {
+            let received = ShownTime::to_the_second(version.received, &shell.zone);
+            row.extend(view! { received });
         }
     }
-    views
 }
 
-impl VersionRow {
-    fn new(
-        href: &str,
-        version: &Version,
-        before: Option<&Version>,
-        lines: Option<LineCounts>,
-        shell: &Shell,
-    ) -> Self {
-        let url = url_encode_form_args(href.as_bytes());
-        let diff = before.map(|before| {
-            format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
-        });
-        Self {
-            at: version.stored.to_string(),
-            received: ShownTime::new(version.received, &shell.zone),
-            present: version.present,
-            status: version.status,
-            size: shown::bytes(version.bytes),
-            content_type: version.content_type.as_deref().map(shown::text),
-            changes: before.map(|before| changes(before, version)),
-            lines,
-            path: version_path(href, (version.stored, version.received)),
-            diff,
-        }
-    }
-
-    /// Returns the size of the version's row after escaping, in bytes. `form` is the size of the
-    /// form in the row.
-    fn cost(&self, form: usize) -> usize {
-        let kind = self.content_type.as_deref().map_or(0, written);
-        ROW + kind + written(&self.path) + self.diff.as_deref().map_or(0, written) + form
-    }
+/// Returns the row of a version, and its size after escaping without the form in it, in bytes.
+fn version_row(
+    href: &str,
+    version: &Version,
+    before: Option<&Version>,
+    lines: Option<LineCounts>,
+    shell: &Shell,
+) -> (View, usize) {
+    let url = url_encode_form_args(href.as_bytes());
+    let diff = before.map(|before| {
+        format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
+    });
+    let path = version_path(href, (version.stored, version.received));
+    let content_type = version.content_type.as_deref().map(shown::text);
+    let kind = content_type.as_deref().map_or(0, written);
+    let cost = ROW + kind + written(&path) + diff.as_deref().map_or(0, written);
+    let row = view! {
+        // The time that identifies the version, as the value of a form field.
+        at: version.stored.to_string(),
+        received: ShownTime::new(version.received, &shell.zone),
+        present: version.present,
+        status: version.status,
+        size: shown::bytes(version.bytes),
+        content_type,
+        // Differences from the previous version, in words; `None` if there is no previous version.
+        changes: before.map(|before| changes(before, version)),
+        lines,
+        // Address, without scheme and host, of this version.
+        path,
+        // Address, without scheme and host, of the page that shows the changes of this version;
+        // `None` if there is no previous version.
+        diff,
+    };
+    (row, cost)
 }
 
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
