@@ -1,7 +1,6 @@
 //! The local pages `/monitor/`, the list of monitored pages, and `/monitor-options/`, the form for
 //! one page.
 
-use serde::Serialize;
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
@@ -12,7 +11,7 @@ use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::link_fields;
 use crate::site::lists::page::room;
@@ -101,56 +100,47 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage 
     shell.page("monitor-diff.html", 200, &view)
 }
 
-#[derive(Serialize)]
-struct MonitorRow<'a> {
-    key: &'a str,
-    url: ShownUrl,
-    schedule: String,
-    /// The schedule in words, if it is simple.
-    words: Option<Text>,
-    versions: u16,
-    last: Option<ShownTime>,
-    next: Option<ShownTime>,
-    owner: Option<Text>,
-    options: String,
-    /// Address of the page that shows the last change, if there was one.
-    changes: Option<String>,
-}
-
 /// Renders the list. `changed` says which of `items` have an older version.
 #[must_use]
-pub fn page<'a>(shell: &Shell, items: &'a [MonitorItem], changed: &[bool]) -> RenderedPage {
-    let time = |time| ShownTime::new(time, &shell.zone);
-    let view = |(item, changed): (&'a MonitorItem, bool)| {
-        let MonitorItem { key, url, schedule, versions, last, next, owner, .. } = item;
-        MonitorRow {
-            key,
-            url: room::without_long_link(ShownUrl::new(url)),
-            schedule: shown::text(schedule),
-            words: in_words(schedule),
-            versions: *versions,
-            last: last.map(time),
-            next: next.map(time),
-            owner: owner.as_deref().map(|owner| shell.for_whom(owner)),
-            options: links::monitor(url),
-            changes: changed.then(|| diff_path(url)),
-        }
-    };
+pub fn page(shell: &Shell, items: &[MonitorItem], changed: &[bool]) -> RenderedPage {
     let changed = changed.iter().copied().chain(std::iter::repeat(false));
-    let mut pages: Vec<_> = items.iter().zip(changed).take(SHOWN_PAGES).map(view).collect();
-    pages.truncate(room::count_fitting(ROOM, pages.iter().map(|page| cost(page, &shell.token))));
+    let rows = items.iter().zip(changed).take(SHOWN_PAGES);
+    let rows = rows.map(|(item, is_changed)| monitor_row(item, is_changed, shell));
+    let (mut pages, costs): (Vec<_>, Vec<_>) = rows.unzip();
+    pages.truncate(room::count_fitting(ROOM, costs));
     let more = items.len().saturating_sub(pages.len());
     let view = view! { pages, more };
     shell.page("monitor.html", 200, &view)
 }
 
-/// Returns the size of a row of the list after escaping, in bytes.
-fn cost(page: &MonitorRow<'_>, token: &str) -> usize {
-    let owner = page.owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
-    let addresses = written(&page.options) + page.changes.as_deref().map_or(0, written);
+/// Returns a row of the list, and its size after escaping, in bytes.
+fn monitor_row(item: &MonitorItem, is_changed: bool, shell: &Shell) -> (View, usize) {
+    let MonitorItem { key, url, schedule, versions, last, next, owner, .. } = item;
+    let time = |time| ShownTime::new(time, &shell.zone);
+    let (options, changes) = (links::monitor(url), is_changed.then(|| diff_path(url)));
+    let addresses = written(&options) + changes.as_deref().map_or(0, written);
+    let url = room::without_long_link(ShownUrl::new(url));
     // The text occurs once for display and four times for screen readers.
-    let url = room::link_size(&page.url) + 5 * written(&page.url.text);
-    ROW + token.len() + page.key.len() + written(&page.schedule) + owner + addresses + url
+    let url_size = room::link_size(&url) + 5 * written(&url.text);
+    let owner = owner.as_deref().map(|owner| shell.for_whom(owner));
+    let owner_size = owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
+    let (words, schedule) = (in_words(schedule), shown::text(schedule));
+    let texts = key.len() + written(&schedule) + owner_size;
+    let row = view! {
+        key,
+        url,
+        schedule,
+        // The schedule in words, if it is simple.
+        words,
+        versions,
+        last: last.map(time),
+        next: next.map(time),
+        owner,
+        options,
+        // Address of the page that shows the last change, if there was one.
+        changes,
+    };
+    (row, ROW + shell.token.len() + texts + addresses + url_size)
 }
 
 /// Initial values of the form.
