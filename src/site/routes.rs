@@ -9,12 +9,14 @@ use wwwoffle_spool::Priority::{First, Last, Usual};
 
 use super::api::{events, json_later, json_now, json_of_body, lines_later, lines_of_body};
 use super::certificates::authority;
+use super::configuration::{call as config, form as config_form};
 use super::entries::{compress, edit, import};
 use super::forms::run;
 use super::history::{VersionAction, changes};
 use super::info::source;
+use super::lists::EntryAction::{self, Export};
 use super::lists::export::ExportFormat::{Wacz, Warc};
-use super::lists::{EntryAction, removed};
+use super::lists::removed;
 use super::permission::Permission::{self, Administer, Change, Request};
 use super::queue::{RequestAction, undone};
 use super::route::{
@@ -25,7 +27,7 @@ use super::{
     browser, certificates, configuration, control, entries, fetches, former, gateway, history,
     home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
 };
-use crate::base::mode::ModeSetting;
+use crate::base::mode::ModeSetting::{Auto, Autodial, Offline, Online};
 use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
 
 type PathList = &'static [&'static str];
@@ -141,16 +143,10 @@ pub(super) const ROUTES: &[Route] = &[
     moved(&["/control/status"], "/"),
     moved(&["/control/edit", "/control/edit/"], "/configuration/"),
     page(control::BUTTONS, |caller, at| now(control::ask_button(caller, at.path))),
-    form(&["/control/online"], Change, |caller, _| {
-        run(control::switch(caller, ModeSetting::Online))
-    }),
-    form(&["/control/offline"], Change, |caller, _| {
-        run(control::switch(caller, ModeSetting::Offline))
-    }),
-    form(&["/control/autodial"], Change, |caller, _| {
-        run(control::switch(caller, ModeSetting::Autodial))
-    }),
-    form(&["/control/auto"], Change, |caller, _| run(control::switch(caller, ModeSetting::Auto))),
+    form(&["/control/online"], Change, |caller, _| run(control::switch(caller, Online))),
+    form(&["/control/offline"], Change, |caller, _| run(control::switch(caller, Offline))),
+    form(&["/control/autodial"], Change, |caller, _| run(control::switch(caller, Autodial))),
+    form(&["/control/auto"], Change, |caller, _| run(control::switch(caller, Auto))),
     form(&["/control/fetch"], Change, |caller, _| now(Ok(control::fetch(caller)))),
     form(&["/control/hold"], Change, |caller, _| now(Ok(control::hold(caller)))),
     form(&["/control/reload", "/control/config"], Change, |caller, _| run(control::reload(caller))),
@@ -284,16 +280,8 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/refresh-multiple"], Request, submit!(lists::perform, EntryAction::Refresh)),
     form(&["/control/pin-multiple"], Change, submit!(lists::perform, EntryAction::Pin)),
     form(&["/control/monitor-multiple"], Change, submit!(lists::perform, EntryAction::Monitor)),
-    form(
-        &["/control/export-multiple/warc"],
-        Request,
-        submit!(lists::perform, EntryAction::Export(Warc)),
-    ),
-    form(
-        &["/control/export-multiple/wacz"],
-        Request,
-        submit!(lists::perform, EntryAction::Export(Wacz)),
-    ),
+    form(&["/control/export-multiple/warc"], Request, submit!(lists::perform, Export(Warc))),
+    form(&["/control/export-multiple/wacz"], Request, submit!(lists::perform, Export(Wacz))),
     form(&["/control/export-list/warc"], Request, submit!(lists::whole::send, Warc)),
     form(&["/control/export-list/wacz"], Request, submit!(lists::whole::send, Wacz)),
     page(&["/control/delete/url-all"], show_later!(lists::whole::confirm, arguments)),
@@ -331,24 +319,16 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/configuration/url"], show!(configuration::show_url, arguments)),
     page(&["/configuration/editurl"], show!(configuration::show_builder, arguments)),
     form(&["/configuration/editurl"], Change, |caller, sent| {
-        now(Ok(configuration::form::specification(caller, sent.form)))
+        now(Ok(config_form::specification(caller, sent.form)))
     }),
-    form(&["/configuration/undo"], Change, submit!(configuration::form::submit_undo)),
-    form(&["/configuration/reload"], Change, |caller, _| {
-        Box::pin(configuration::form::reload(caller))
-    }),
-    query(&["/api/config"], |caller, _| Box::pin(configuration::call::state(caller))),
-    call(&["/api/config"], Change, |caller, call| {
-        Box::pin(configuration::call::edit(caller, call))
-    }),
-    query(&["/api/config/schema"], |caller, _| now(Ok(configuration::call::schema(caller)))),
-    query(&["/api/config/versions"], |caller, _| Box::pin(configuration::call::versions(caller))),
-    call(&["/api/config/undo"], Change, |caller, call| {
-        Box::pin(configuration::call::undo(caller, call))
-    }),
-    call(&["/api/config/reload"], Change, |caller, _| {
-        Box::pin(configuration::call::reload(caller))
-    }),
+    form(&["/configuration/undo"], Change, submit!(config_form::submit_undo)),
+    form(&["/configuration/reload"], Change, |caller, _| Box::pin(config_form::reload(caller))),
+    query(&["/api/config"], |caller, _| Box::pin(config::state(caller))),
+    call(&["/api/config"], Change, |caller, call| Box::pin(config::edit(caller, call))),
+    query(&["/api/config/schema"], |caller, _| now(Ok(config::schema(caller)))),
+    query(&["/api/config/versions"], |caller, _| Box::pin(config::versions(caller))),
+    call(&["/api/config/undo"], Change, |caller, call| Box::pin(config::undo(caller, call))),
+    call(&["/api/config/reload"], Change, |caller, _| Box::pin(config::reload(caller))),
     pages(configuration::is_section, Guard::Reader, |caller, at| {
         Box::pin(configuration::show_section(caller, at.path, at.arguments))
     }),
@@ -359,7 +339,7 @@ pub(super) const ROUTES: &[Route] = &[
         paths: Paths::Like(configuration::is_option),
         guard: Guard::OurPage(Change),
         handler: Handler::Form(|caller, sent| {
-            Box::pin(configuration::form::submit_option(caller, sent.path, sent.form))
+            Box::pin(config_form::submit_option(caller, sent.path, sent.form))
         }),
     },
     // Statistics.
