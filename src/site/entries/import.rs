@@ -5,13 +5,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
-use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use wwwoffle_archive::{Error, ImportControl, ImportOptions, ImportReport, import};
+use wwwoffle_archive::{ImportControl, ImportOptions, ImportReport, import};
 
 use super::super::caller::Caller;
 use crate::base::clock;
@@ -22,6 +19,7 @@ use crate::site::api::fault::CallFault;
 use crate::site::api::push_line;
 use crate::site::context::SiteContext;
 use crate::site::entries::exchange::{Placer, options};
+use crate::site::lists::export::received;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{ImportEvent, ImportRequest};
 
@@ -41,22 +39,18 @@ pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<B
     let context = Arc::clone(&caller.context);
     let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
         .map_err(|error| CallFault::bad(error.to_string()))?;
-    let (tell, received) = mpsc::channel(LINES_AHEAD);
+    let (tell, receiver) = mpsc::channel(LINES_AHEAD);
     let path = PathBuf::from(wanted.path);
     // The task ends soon after a stop, because it checks for a stop at each step.
     let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
-    let frames = stream::unfold(received, |mut received: mpsc::Receiver<Bytes>| async move {
-        let line = received.recv().await?;
-        Some((Ok::<_, BoxError>(Frame::data(line)), received))
-    });
-    Ok(StreamBody::new(frames).boxed_unsync())
+    Ok(received(receiver))
 }
 
 fn run(
     context: &SiteContext,
     path: &std::path::Path,
     options: &ImportOptions,
-    tell: &mpsc::Sender<Bytes>,
+    tell: &mpsc::Sender<Result<Bytes, BoxError>>,
 ) {
     let mut last = Instant::now();
     let mut watch = |report: &ImportReport| {
@@ -67,7 +61,7 @@ fn run(
             return if tell.is_closed() { ImportControl::Stop } else { ImportControl::Continue };
         }
         last = Instant::now();
-        match tell.blocking_send(line(&ImportEvent::Progress(report.clone()))) {
+        match tell.blocking_send(Ok(line(&ImportEvent::Progress(report.clone())))) {
             Ok(()) => ImportControl::Continue,
             Err(_) => ImportControl::Stop,
         }
@@ -76,15 +70,12 @@ fn run(
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
         context.fetch.fetcher.wake();
     }
-    // A disconnected reader needs no last line.
-    let _told = tell.blocking_send(line(&end(done)));
-}
-
-fn end(done: Result<ImportReport, Error>) -> ImportEvent {
-    match done {
+    let end = match done {
         Ok(report) => ImportEvent::End(report),
         Err(error) => ImportEvent::Failed { error: error_chain(&error) },
-    }
+    };
+    // A disconnected reader needs no last line.
+    let _told = tell.blocking_send(Ok(line(&end)));
 }
 
 fn line(event: &ImportEvent) -> Bytes {
