@@ -16,14 +16,12 @@ use crate::proxy::body::Body;
 use crate::site::configuration::page::SectionOption;
 use crate::site::configuration::page::changed::{self, ConfigurationConflict};
 use crate::site::configuration::page::control::OptionControl;
+use crate::site::configuration::page::index::shown_faults;
 use crate::site::configuration::page::item::{OptionAction, RejectedInput};
 use crate::site::configuration::page::specification::{OTHER, SpecificationParts};
 
 /// Path of the page about the last change.
 const CHANGED: &str = "/configuration/changed";
-
-/// Maximum number of faults shown of a refused change.
-const MOST_FAULTS: usize = 20;
 
 /// Makes the change that `form` describes. The form is from the page of the option at `path`.
 pub(in crate::site) async fn submit_option(
@@ -51,10 +49,6 @@ pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, F
     })
 }
 
-fn bad(caller: &Caller, status: StatusCode, detail: &str) -> Response<Body> {
-    caller.bad_form(status, detail)
-}
-
 /// Returns the stamp of the text for which a form was made.
 fn expected(form: &SubmittedForm) -> Option<TextStamp> {
     form.value("stamp")?.parse().ok()
@@ -69,10 +63,10 @@ async fn edit(
     form: &SubmittedForm,
 ) -> Result<Response<Body>, ChangeError> {
     let Some(act) = form.value("do").and_then(OptionAction::named) else {
-        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected a form of the option's page"));
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, "expected a form of the option's page"));
     };
     let Some(expected) = expected(form) else {
-        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, NO_STAMP));
     };
     let seen = CurrentConfiguration::of(caller).await?;
     let path = links::configuration(&[item.section.name, item.option.key], None);
@@ -107,11 +101,9 @@ async fn edit(
 }
 
 fn fault_texts(faults: &Faults) -> Vec<String> {
-    let all = faults.as_slice();
-    let mut texts: Vec<_> =
-        all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string())).collect();
-    if all.len() > MOST_FAULTS {
-        texts.push(format!("and {} more", all.len() - MOST_FAULTS));
+    let (mut texts, more) = shown_faults(faults);
+    if more > 0 {
+        texts.push(format!("and {more} more"));
     }
     texts
 }
@@ -222,10 +214,10 @@ fn urls(form: &SubmittedForm, known: &[String]) -> Result<Vec<String>, String> {
 
 async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, ChangeError> {
     let Some(expected) = expected(form) else {
-        return Ok(bad(caller, StatusCode::BAD_REQUEST, NO_STAMP));
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, NO_STAMP));
     };
     let Some(version) = form.value("version").and_then(|version| version.parse().ok()) else {
-        return Ok(bad(caller, StatusCode::BAD_REQUEST, "expected the number of a version"));
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, "expected the number of a version"));
     };
     match caller
         .context

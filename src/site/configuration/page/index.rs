@@ -39,10 +39,10 @@ pub struct ConfigurationIndex<'a> {
 }
 
 /// Maximum number of faults shown.
-pub(super) const MOST_FAULTS: usize = 20;
+const MOST_FAULTS: usize = 20;
 
 /// Returns the first faults of a file, made safe to show, and the number of the others.
-pub(super) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
+pub(in crate::site) fn shown_faults(faults: &Faults) -> (Vec<String>, usize) {
     let all = faults.as_slice();
     let shown = all.iter().take(MOST_FAULTS).map(|fault| shown::text(&fault.to_string()));
     (shown.collect(), all.len().saturating_sub(MOST_FAULTS))
