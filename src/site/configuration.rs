@@ -68,8 +68,21 @@ pub(super) async fn show_last_change(caller: &Caller, arguments: Option<&str>) -
 
 /// Shows the value of every option for a URL.
 pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = url_argument(arguments);
-    caller.page(url_page(caller, about.as_deref().unwrap_or_default()))
+    let (context, typed) = (&caller.context, url_in(arguments));
+    let text = typed.as_str();
+    let parsed = CanonicalUrl::parse(text, &context.base.local);
+    let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
+    let (url, values, fault) = match (parsed, UrlSpec::parse(text)) {
+        _ if text.is_empty() => (String::new(), None, None),
+        (_, Ok(_)) if is_pattern => (text.to_owned(), None, None),
+        (Ok(url), _) => {
+            let values = context.base.config().explain(&url);
+            (url.without_credentials().as_str().to_owned(), Some(values), None)
+        }
+        (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
+    };
+    let page = UrlPage { url: &url, values: values.as_deref(), fault: fault.as_deref() };
+    caller.page(url::page(&caller.shell, &page))
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.
@@ -297,23 +310,6 @@ async fn last_change(caller: &Caller, was_so: bool) -> Result<RenderedPage, Chan
         was_so,
     };
     Ok(changed::page(&caller.shell, &change))
-}
-
-fn url_page(caller: &Caller, text: &str) -> RenderedPage {
-    let (context, shell) = (&caller.context, &caller.shell);
-    let parsed = CanonicalUrl::parse(text, &context.base.local);
-    let is_pattern = text.contains('*') || text.starts_with(['!', '~']);
-    let (url, values, fault) = match (parsed, UrlSpec::parse(text)) {
-        _ if text.is_empty() => (String::new(), None, None),
-        (_, Ok(_)) if is_pattern => (text.to_owned(), None, None),
-        (Ok(url), _) => {
-            let values = context.base.config().explain(&url);
-            (url.without_credentials().as_str().to_owned(), Some(values), None)
-        }
-        (Err(error), _) => (text.to_owned(), None, Some(error_chain(&error))),
-    };
-    let page = UrlPage { url: &url, values: values.as_deref(), fault: fault.as_deref() };
-    url::page(shell, &page)
 }
 
 /// Shows the form that builds a URL-SPECIFICATION.

@@ -11,6 +11,9 @@ use crate::page::{RenderedPage, Shell, view};
 /// Maximum number of choices for one component.
 const MOST_CHOICES: usize = 12;
 
+/// Maximum length of a choice, in bytes.
+const LONGEST_CHOICE: usize = 400;
+
 /// Value of the choice for typed text.
 pub const OTHER: &str = "other";
 
@@ -90,7 +93,7 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
     let protocols = url.map(|url| vec![url.protocol().to_owned()]);
     let protocols = protocols.unwrap_or_else(|| vec!["http".to_owned(), "https".to_owned()]);
     let part = |name, title, hint, any: &'static str, words, mut values: Vec<String>| {
-        values.retain(|value| value.len() <= shown_length() && value != any);
+        values.retain(|value| value.len() <= LONGEST_CHOICE && value != any);
         values.truncate(MOST_CHOICES);
         let mut choices = vec![(any.to_owned(), Some(words))];
         choices.extend(values.into_iter().map(|value| {
@@ -120,11 +123,6 @@ fn parts(url: Option<&CanonicalUrl>) -> Vec<ComponentView> {
         }
     }
     all
-}
-
-/// Returns the maximum length of a choice, in bytes.
-fn shown_length() -> usize {
-    400
 }
 
 /// Returns the host, and a pattern for each of its parent domains of at least two labels.
