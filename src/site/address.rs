@@ -6,6 +6,7 @@ use wwwoffle_url::url_decode_form_args;
 use crate::base::text::{Text, tr};
 use crate::page::fault::FormFault;
 use crate::page::{RenderedPage, Shell, view};
+use crate::site::fetches::no_url;
 
 /// The page that was requested without a valid URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,7 @@ pub(super) fn decoded(argument: &str) -> String {
 /// Renders the page. `typed` is the input that is not a valid web address.
 #[must_use]
 pub fn page(shell: &Shell, about: AddressPage, typed: Option<&str>) -> RenderedPage {
-    let fault = |_| {
-        let text = tr("Enter the address of a page, such as {example}.");
-        FormFault::new("url", text.with("example", "https://www.example.org/"))
-    };
+    let fault = |_| FormFault::new("url", no_url());
     let view = view! {
         title: about.title(),
         path: about.path(),

@@ -45,7 +45,7 @@ fn kept_info(entry: &Entry) -> StoredInfo {
         },
         sha256: hex::encode(entry.digest()),
         content_type,
-        response: fields(&response),
+        response: redacted_fields(&response),
         method: request.as_ref().map_or_else(String::new, |request| request.method.to_string()),
         request: request.map(|request| request_fields(request.headers)).unwrap_or_default(),
         connection: entry.connection().map(connection::read),
@@ -55,7 +55,7 @@ fn kept_info(entry: &Entry) -> StoredInfo {
 /// Returns the fields of a request, without those added for the spool.
 fn request_fields(mut headers: HeaderMap) -> Vec<Field> {
     headers.remove(head::FORM);
-    fields(&headers)
+    redacted_fields(&headers)
 }
 
 /// Returns the `Content-Type` of an entry.
@@ -67,7 +67,8 @@ fn type_in(response: &HeaderMap) -> Option<String> {
     response.get(CONTENT_TYPE).map(|value| text(value.as_bytes()))
 }
 
-fn fields(map: &HeaderMap) -> Vec<Field> {
+/// Returns the fields of a request or response. The value of a secret field is `None`.
+pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
     let is_open = |name: &HeaderName| !is_secret(name) && !SECRET_ANSWERS.contains(name);
     let field = |(name, value): (&HeaderName, &hyper::header::HeaderValue)| Field {
         name: name.as_str().to_owned(),
@@ -109,11 +110,6 @@ fn append_without_credentials(open: &mut Vec<u8>, line: &[u8]) {
         rest = after.get(host.map_or(0, |at| at + 1)..).unwrap_or_default();
     }
     open.extend_from_slice(rest);
-}
-
-/// Returns the fields of a request or response. The value of a secret field is `None`.
-pub(crate) fn redacted_fields(map: &HeaderMap) -> Vec<Field> {
-    fields(map)
 }
 
 /// Returns a field value, made safe to show.

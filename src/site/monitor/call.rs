@@ -1,7 +1,7 @@
 //! `/api/monitor`: the monitored pages.
 
 use hyper::StatusCode;
-use wwwoffle_spool::Schedule;
+use wwwoffle_spool::{ParseScheduleError, Schedule};
 
 use super::super::caller::Caller;
 use super::super::monitor::{item, list};
@@ -26,7 +26,9 @@ pub(in crate::site) async fn set(
     caller: &Caller,
     wanted: MonitorRequest,
 ) -> Result<MonitorList, CallFault> {
-    let schedule: Schedule = wanted.schedule.parse().map_err(|error| bad_schedule(&error))?;
+    let bad =
+        |error: ParseScheduleError| CallFault::bad(format!("the schedule cannot be used: {error}"));
+    let schedule: Schedule = wanted.schedule.parse().map_err(bad)?;
     let scope = match &wanted.within {
         Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
         None => Scope::default(),
@@ -46,10 +48,6 @@ pub(in crate::site) async fn set(
         set.push(item(&summary));
     }
     Ok(MonitorList { monitor: set })
-}
-
-fn bad_schedule(error: &wwwoffle_spool::ParseScheduleError) -> CallFault {
-    CallFault::bad(format!("the schedule cannot be used: {error}"))
 }
 
 /// Stops monitoring pages.
