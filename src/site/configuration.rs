@@ -6,7 +6,7 @@ pub mod page;
 
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
-use wwwoffle_config::edit::{Overview, overview, without_secrets};
+use wwwoffle_config::edit::{Overview, RuleState, overview, without_secrets};
 use wwwoffle_config::schema::{SECTIONS, Section};
 use wwwoffle_config::{ChangeError, Config, EarlierConfig, UrlSpec, changes};
 use wwwoffle_url::CanonicalUrl;
@@ -16,7 +16,7 @@ use self::page::changed::{self, LastChange};
 use self::page::diff::lines;
 use self::page::index::{self, ConfigurationIndex};
 use self::page::item::{self, OptionPage, RejectedInput};
-use self::page::part::{self, OptionSetting, RuleSetting, SectionPage};
+use self::page::part::{self, OptionSetting, SectionPage};
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
 use super::address::url_in;
@@ -178,15 +178,9 @@ impl CurrentConfiguration {
         })
     }
 
-    fn rules(&self, section: &Section) -> Vec<RuleSetting> {
+    fn rules(&self, section: &Section) -> Vec<RuleState> {
         let rules = self.overview.rules.iter().filter(|rule| rule.section == section.name);
-        let rules = rules.map(|state| RuleSetting {
-            index: state.index,
-            line: state.line,
-            urls: state.rule.urls.clone(),
-            options: state.rule.options.clone(),
-        });
-        rules.collect()
+        rules.cloned().collect()
     }
 }
 

@@ -175,7 +175,8 @@ fn edit_of_form(
             let mut rules = seen.rules(section).into_iter();
             // If the rule is missing, the text has changed since the page was made. Then the edit
             // is refused, because the stamp in the form does not match the text.
-            let rule = rules.find(|rule| rule.index == index).unwrap_or_default();
+            let rule = rules.find(|state| state.index == index).map(|state| state.rule);
+            let rule = rule.unwrap_or_default();
             let mut options = rule.options;
             if act == OptionAction::UnsetRule {
                 options.retain(|(of, _)| *of != key);

@@ -1,11 +1,11 @@
 //! `/configuration/SECTION/OPTION`: one option, its rules, and the forms that change it.
 
 use crate::page::links;
-use wwwoffle_config::edit::{elements, unquoted};
+use wwwoffle_config::edit::{RuleState, elements, unquoted};
 
 use super::control::{LONGEST_VALUE, OptionControl, escape_invisible};
 use super::diff::DiffLine;
-use super::part::{MOST_RULES, OptionSetting, RuleSetting, place};
+use super::part::{MOST_RULES, OptionSetting, place};
 use super::{SectionOption, short};
 use crate::base::shown;
 use crate::page::{RenderedPage, Shell, View, view};
@@ -80,7 +80,7 @@ pub struct OptionPage<'a> {
     /// The lines of the file that set the option, with the comment above them.
     pub lines: &'a [DiffLine],
     /// All rules of the section.
-    pub rules: &'a [RuleSetting],
+    pub rules: &'a [RuleState],
     /// Stamp that identifies the text of the file.
     pub stamp: &'a str,
     /// URL or URL-SPECIFICATION with which the form for a new rule is filled in.
@@ -185,10 +185,10 @@ fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<View> {
     let key = content.item.option.key;
     let mut views = Vec::new();
     let mut room = LONGEST_LIST;
-    for rule in content.rules {
+    for RuleState { index, line, rule, .. } in content.rules {
         let Some((_, value)) = rule.options.iter().find(|(of, _)| of == key) else { continue };
         let refused = content.refused.filter(|refused| {
-            refused.act == OptionAction::SetRule && refused.index == Some(rule.index)
+            refused.act == OptionAction::SetRule && refused.index == Some(*index)
         });
         let urls = match refused {
             Some(refused) => fit_lines(&refused.urls),
@@ -202,9 +202,9 @@ fn rules(content: &OptionPage<'_>, control: &OptionControl) -> Vec<View> {
         }
         let others = rule.options.iter().filter(|(of, _)| of != key);
         views.push(view! {
-            index: rule.index,
-            number: rule.index + 1,
-            line: rule.line,
+            index,
+            number: index + 1,
+            line,
             urls: if too_long { String::new() } else { urls },
             too_long,
             control: control.view(if too_long { "" } else { &typed }),

@@ -1,6 +1,7 @@
 //! `/configuration/SECTION`: the options of a section, and its rules.
 
 use crate::page::links;
+use wwwoffle_config::edit::RuleState;
 use wwwoffle_config::schema::{SECTIONS, Section};
 
 use super::short;
@@ -23,19 +24,6 @@ pub struct OptionSetting {
     pub place: Option<(usize, Option<String>)>,
 }
 
-/// The setting of a rule in the file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RuleSetting {
-    /// Index of the rule, counted from 0.
-    pub index: usize,
-    /// Line where the rule begins.
-    pub line: usize,
-    /// URL-SPECIFICATIONs of the rule.
-    pub urls: Vec<String>,
-    /// Options and their values.
-    pub options: Vec<(String, String)>,
-}
-
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
 pub struct SectionPage<'a> {
@@ -44,7 +32,7 @@ pub struct SectionPage<'a> {
     /// The options, in the order of the section.
     pub settings: &'a [OptionSetting],
     /// The rules, in the order of the file.
-    pub rules: &'a [RuleSetting],
+    pub rules: &'a [RuleState],
     /// The URL whose options the user is editing. Links to other configuration pages pass it on.
     pub url: Option<&'a str>,
 }
@@ -80,10 +68,11 @@ pub fn page(shell: &Shell, part: &SectionPage<'_>) -> RenderedPage {
         let path = known.map(|option| links::configuration(&[section.name, option.key], None));
         view! { key: shown::text(key), value: short(value), path }
     };
-    let rules = part.rules.iter().take(MOST_RULES).map(|rule| {
+    let rules = part.rules.iter().take(MOST_RULES).map(|state| {
+        let rule = &state.rule;
         view! {
-            number: rule.index + 1,
-            line: rule.line,
+            number: state.index + 1,
+            line: state.line,
             urls: rule.urls.iter().take(MOST_URLS).map(shown_url).collect::<Vec<_>>(),
             more_urls: rule.urls.len().saturating_sub(MOST_URLS),
             options: rule.options.iter().map(rule_option).collect::<Vec<_>>(),

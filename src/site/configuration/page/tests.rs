@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use wwwoffle_config::edit::quoted;
+use wwwoffle_config::edit::{Rule, RuleState, quoted};
 use wwwoffle_config::schema::SECTIONS;
 use wwwoffle_config::{Config, changes};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -9,7 +9,7 @@ use super::changed::{ConfigurationConflict, LastChange};
 use super::diff::lines;
 use super::index::ConfigurationIndex;
 use super::item::{OptionAction, OptionPage, RejectedInput};
-use super::part::{OptionSetting, RuleSetting, SectionPage};
+use super::part::{OptionSetting, SectionPage};
 use super::specification::SpecificationForm;
 use super::url::UrlPage;
 use super::*;
@@ -132,12 +132,9 @@ fn hostile_values_are_text_on_the_page_of_an_option() {
                 value: Some(value.clone()),
                 place: Some((1, Some(hostile.clone()))),
             };
-            let rule = RuleSetting {
-                index: 0,
-                line: 1,
-                urls: vec![hostile.clone()],
-                options: vec![(key.to_owned(), value.clone()), (hostile.clone(), value)],
-            };
+            let options = vec![(key.to_owned(), value.clone()), (hostile.clone(), value)];
+            let rule = Rule { urls: vec![hostile.clone()], options };
+            let rule = RuleState { section: "dont-get", index: 0, line: 1, rule };
             let file = lines(hostile, 1, 3);
             for act in [
                 OptionAction::Set,
@@ -201,15 +198,10 @@ fn a_section_shows_options_and_rules() {
     let section = item("offline-options", "dont-request").section;
     for hostile in &hostile() {
         let settings: Vec<_> = section.options.iter().map(|_| setting(&quoted(hostile))).collect();
-        let rule = RuleSetting {
-            index: 0,
-            line: 9,
-            urls: vec![hostile.clone(); 12],
-            options: vec![
-                ("dont-request".to_owned(), hostile.clone()),
-                (hostile.clone(), hostile.clone()),
-            ],
-        };
+        let options =
+            vec![("dont-request".to_owned(), hostile.clone()), (hostile.clone(), hostile.clone())];
+        let rule = Rule { urls: vec![hostile.clone(); 12], options };
+        let rule = RuleState { section: section.name, index: 0, line: 9, rule };
         let part = SectionPage {
             section,
             settings: &settings,
