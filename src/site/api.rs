@@ -6,8 +6,11 @@ pub(super) mod line_report;
 pub(super) mod stream;
 pub(super) mod sum;
 
+use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hyper::body::Incoming;
+use futures_util::stream::once;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
@@ -204,6 +207,19 @@ pub(super) fn json(caller: &Caller, value: &impl Serialize) -> Response<Body> {
 /// Responds with lines of JSON.
 pub(super) fn lines(caller: &Caller, lines: Body) -> Response<Body> {
     caller.other(StatusCode::OK, Some(LINES), lines)
+}
+
+/// Returns the body of a response with one line, which is sent when `value` is known.
+pub(super) fn one_line<T: Serialize>(value: impl Future<Output = T> + Send + 'static) -> Body {
+    let frame = async move { Ok(Frame::data(line(&value.await))) };
+    StreamBody::new(once(frame)).boxed_unsync()
+}
+
+/// Returns one line of a response that is sent line by line.
+pub(super) fn line(value: &impl Serialize) -> Bytes {
+    let mut line = Vec::new();
+    push_line(&mut line, value);
+    line.into()
 }
 
 /// Appends one line to a response that is sent line by line.

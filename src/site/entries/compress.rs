@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
-use hyper::body::Frame;
 use wwwoffle_spool::Spool;
 
 use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::push_line;
+use crate::site::api::one_line;
 use crate::site::caller::Caller;
 use crate::site::entries;
 use crate::storage::edit::compress::{CompressTarget, StoredForm, rewrite_entries};
@@ -27,21 +23,17 @@ pub(in crate::site) fn start(
     let form = if wanted.expand { StoredForm::Plain } else { StoredForm::Compressed };
     let which = parse_selection(caller, wanted)?;
     let context = Arc::clone(&caller.context);
-    let line = async move {
+    Ok(one_line(async move {
         let tasks = context.base.tasks.clone();
         let go_on = move || !tasks.is_stopping();
         let spare = min_free_at(&context.base.config(), context.storage.store.spool().root());
         let work = move |spool: &Spool| rewrite_entries(spool, &which, form, (spare, &go_on));
-        let event = match context.storage.store.run(work).await {
+        match context.storage.store.run(work).await {
             Ok(Some(done)) => CompressEvent::Done(done),
             Ok(None) => CompressEvent::Failed("the daemon stops".to_owned()),
             Err(error) => CompressEvent::Failed(error_chain(&error)),
-        };
-        let mut line = Vec::new();
-        push_line(&mut line, &event);
-        Ok(Frame::data(Bytes::from(line)))
-    };
-    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+        }
+    }))
 }
 
 fn parse_selection(

@@ -16,7 +16,7 @@ use crate::base::error_chain::error_chain;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::push_line;
+use crate::site::api::line;
 use crate::site::context::SiteContext;
 use crate::site::entries::exchange::{Placer, options};
 use crate::site::lists::export::received;
@@ -76,10 +76,4 @@ fn run(
     };
     // A disconnected reader needs no last line.
     let _told = tell.blocking_send(Ok(line(&end)));
-}
-
-fn line(event: &ImportEvent) -> Bytes {
-    let mut line = Vec::new();
-    push_line(&mut line, event);
-    line.into()
 }

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http_body_util::{BodyExt, StreamBody};
 use hyper::StatusCode;
-use hyper::body::Frame;
 
 use super::super::caller::Caller;
 use super::super::purge::set_pinned;
 use crate::base::error_chain::error_chain;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::{check_url_count, push_line};
+use crate::site::api::{check_url_count, one_line};
 use crate::storage::purge::{self, NotPurged, PurgeTask};
 use wwwoffle_api::{PinRequest, Pins, PurgeEvent, PurgeRequest};
 
@@ -34,16 +30,12 @@ pub(in crate::site) fn start(caller: &Caller, wanted: PurgeRequest) -> Result<Bo
     }
     let what = if wanted.dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let context = Arc::clone(&caller.context);
-    let line = async move {
-        let event = match purge::run(&context.storage, what).await {
+    Ok(one_line(async move {
+        match purge::run(&context.storage, what).await {
             Ok(report) => PurgeEvent::Done(Box::new(report)),
             Err(error) => PurgeEvent::Failed(error_chain(&error)),
-        };
-        let mut line = Vec::new();
-        push_line(&mut line, &event);
-        Ok(Frame::data(Bytes::from(line)))
-    };
-    Ok(StreamBody::new(stream::once(line)).boxed_unsync())
+        }
+    }))
 }
 
 /// Returns the pins of all owners, to callers that may see the entries of all owners.

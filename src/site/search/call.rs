@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
@@ -17,7 +16,7 @@ use crate::net::upstream::BoxError;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
-use crate::site::api::push_line;
+use crate::site::api::line;
 use crate::site::lists::page::list_unavailable;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
@@ -114,9 +113,7 @@ pub(in crate::site) fn reindex(caller: &Caller, wanted: &ReindexRequest) -> Body
                 Ok(Err(_)) => (ReindexEvent::Failed("the daemon stops".to_owned()), None),
                 Err(_) => (ReindexEvent::Walked(index.progress().walked.unwrap_or(0)), Some(done)),
             };
-            let mut line = Vec::new();
-            push_line(&mut line, &event);
-            Some((Ok::<_, BoxError>(Frame::data(Bytes::from(line))), rest))
+            Some((Ok::<_, BoxError>(Frame::data(line(&event))), rest))
         }
     });
     StreamBody::new(frames).boxed_unsync()
