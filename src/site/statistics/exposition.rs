@@ -36,15 +36,14 @@ impl Exposition {
         MetricFamily { text: &mut self.0, name }
     }
 
-    /// Writes a family with one value.
-    pub(in crate::site) fn add(
-        &mut self,
-        name: &'static str,
-        kind: MetricType,
-        help: &str,
-        value: u64,
-    ) {
-        self.family(name, kind, help).value(value);
+    /// Writes a counter with one value.
+    pub(in crate::site) fn counter(&mut self, name: &'static str, help: &str, value: u64) {
+        self.family(name, MetricType::Counter, help).value(value);
+    }
+
+    /// Writes a gauge with one value.
+    pub(in crate::site) fn gauge(&mut self, name: &'static str, help: &str, value: u64) {
+        self.family(name, MetricType::Gauge, help).value(value);
     }
 
     /// Writes a family in which one value is 1 and the others are 0.
@@ -94,7 +93,7 @@ mod tests {
     #[test]
     fn label_values_are_escaped() {
         let mut text = Exposition::default();
-        text.add("a_total", MetricType::Counter, "of \\ and\nlines", u64::MAX);
+        text.counter("a_total", "of \\ and\nlines", u64::MAX);
         text.family("b", MetricType::Gauge, "h").with("x", "\"a\\\nb\"", 0);
         text.state(("c", "mode"), "h", &["on", "off"], "off");
         let want = "# HELP a_total of \\\\ and\\nlines\n# TYPE a_total counter\n\

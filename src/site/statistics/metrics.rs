@@ -49,16 +49,16 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
             SAVED,
         ),
     ] {
-        text.add(name, MetricType::Counter, help, counts.of(count));
+        text.counter(name, help, counts.of(count));
     }
 }
 
 fn write_work(context: &SiteContext, text: &mut Exposition) {
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let clients = count(context.connected());
-    text.add("wwwoffle_client_connections", MetricType::Gauge, "Clients connected.", clients);
+    text.gauge("wwwoffle_client_connections", "Clients connected.", clients);
     let downloads = count(context.proxy.traffic.downloads.list().len());
-    text.add("wwwoffle_downloads", MetricType::Gauge, "Running downloads.", downloads);
+    text.gauge("wwwoffle_downloads", "Running downloads.", downloads);
     let queue = status::counts(context);
     let help = "Requests on the outgoing queue.";
     let mut family = text.family("wwwoffle_queue_requests", MetricType::Gauge, help);
@@ -71,14 +71,10 @@ fn write_work(context: &SiteContext, text: &mut Exposition) {
         family.with("state", state, count);
     }
     let dialer = context.net.upstream.dialer();
-    text.add(
-        "wwwoffle_outward_refused_total",
-        MetricType::Counter,
-        "Connections outward that the offline mode refused.",
-        dialer.refused_count(),
-    );
+    let help = "Connections outward that the offline mode refused.";
+    text.counter("wwwoffle_outward_refused_total", help, dialer.refused_count());
     let help = "Connections opened to probe the link.";
-    text.add("wwwoffle_link_probes_total", MetricType::Counter, help, dialer.probes());
+    text.counter("wwwoffle_link_probes_total", help, dialer.probes());
 }
 
 fn state(caller: &Caller, text: &mut Exposition) {
@@ -87,13 +83,12 @@ fn state(caller: &Caller, text: &mut Exposition) {
     let help = "The mode in force.";
     text.state(("wwwoffle_mode", "mode"), help, &modes, caller.mode().as_str());
     let is_auto = u64::from(context.base.mode.chosen() == ModeSetting::Auto);
-    let help = "Whether the mode follows from the link.";
-    text.add("wwwoffle_mode_auto", MetricType::Gauge, help, is_auto);
+    text.gauge("wwwoffle_mode_auto", "Whether the mode follows from the link.", is_auto);
     let link = link(&context.net.link.judgement().reason);
     let help = "How the link was judged last; unknown while the mode does not follow from it.";
     text.state(("wwwoffle_link", "state"), help, &["unknown", "up", "down", "portal"], link);
     let up = clock::now().duration_since(context.base.since).map_or(0, |up| up.as_secs());
-    text.add("wwwoffle_uptime_seconds", MetricType::Gauge, "Seconds since the start.", up);
+    text.gauge("wwwoffle_uptime_seconds", "Seconds since the start.", up);
     let version = env!("CARGO_PKG_VERSION");
     let help = "1, with the version of the program.";
     text.family("wwwoffle_build_info", MetricType::Gauge, help).with("version", version, 1);
@@ -114,7 +109,7 @@ async fn add_stored_size(context: &SiteContext, text: &mut Exposition) {
     else {
         return;
     };
-    text.add("wwwoffle_spool_entries", MetricType::Gauge, "Stored entries.", stored.entries);
+    text.gauge("wwwoffle_spool_entries", "Stored entries.", stored.entries);
     let help = "Bytes of the files of stored entries, without shared bodies.";
-    text.add("wwwoffle_spool_bytes", MetricType::Gauge, help, stored.bytes);
+    text.gauge("wwwoffle_spool_bytes", help, stored.bytes);
 }
