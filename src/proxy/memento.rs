@@ -29,8 +29,8 @@ use super::conditional::Conditions;
 use super::decide::MethodKind;
 use super::intent::Intent;
 use super::rules::StoragePolicy;
-use super::serve_copy;
 use super::status::{CacheStatus, HitReason};
+use super::{reply, serve_copy};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
 use crate::storage::versions::entered_time::{closest, nearest};
@@ -189,9 +189,9 @@ pub(super) fn serve(
     // The date condition must not be evaluated: a version is older than the client's copy of the
     // current page.
     asked.remove(IF_MODIFIED_SINCE);
-    let status = CacheStatus::Hit(HitReason::Memento);
     let (fields, conditions) = (serve_copy::unconfirmed_fields(ask, copy), Conditions::of(&asked));
-    let mut response = serve_copy::answer(context, ask, copy, fields, &conditions, status);
+    let response = serve_copy::build_response(context, ask, copy, fields, &conditions);
+    let mut response = reply::with_status(response, CacheStatus::Hit(HitReason::Memento));
     let entry = &copy.entry;
     let (url, stored, came) = (entry.url(), entry.stored(), entry.received());
     let origin = context.pages.origin.as_str();

@@ -335,8 +335,9 @@ impl OriginFetch<'_> {
         // The copy was just confirmed, so its age is that of the origin's response, if declared.
         let age = fields.get(AGE).cloned();
         let status = CacheStatus::Validated { forward: self.forward(), by: self.cause() };
-        let mut response =
-            serve_copy::answer(self.context, self.ask, &copy, fields, self.conditions, status);
+        let response =
+            serve_copy::build_response(self.context, self.ask, &copy, fields, self.conditions);
+        let mut response = reply::with_status(response, status);
         match age {
             Some(age) => response.headers_mut().insert(AGE, age),
             None => response.headers_mut().remove(AGE),
@@ -440,6 +441,8 @@ impl OriginFetch<'_> {
     /// Serves the stored copy in place of a response of its origin.
     fn serve_copy(self, copy: &Arc<StoredCopy>, status: CacheStatus) -> Response<Body> {
         let fields = serve_copy::unconfirmed_fields(self.ask, copy);
-        serve_copy::answer(self.context, self.ask, copy, fields, self.conditions, status)
+        let response =
+            serve_copy::build_response(self.context, self.ask, copy, fields, self.conditions);
+        reply::with_status(response, status)
     }
 }

@@ -13,7 +13,7 @@ use super::body::{self, Body, WholeBody};
 use super::conditional::{self, Conditions};
 use super::status::CacheStatus;
 use super::verdict::exchange;
-use super::{ranges, recode};
+use super::{ranges, recode, reply};
 use crate::base::mode::Mode;
 use crate::base::{clock, owner};
 use crate::proxy::context::ProxyContext;
@@ -37,7 +37,7 @@ pub(super) fn serve(
     } else {
         unconfirmed_fields(ask, copy)
     };
-    answer(context, ask, copy, fields, &conditions, status)
+    reply::with_status(build_response(context, ask, copy, fields, &conditions), status)
 }
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:
@@ -71,21 +71,9 @@ fn sendable_fields(ask: &ProxyRequest, copy: &StoredCopy) -> HeaderMap {
     fields
 }
 
-/// Serves the stored body with `fields`, which may be newer than the stored ones.
-pub(super) fn answer(
-    context: &ProxyContext,
-    ask: &ProxyRequest,
-    copy: &Arc<StoredCopy>,
-    fields: HeaderMap,
-    conditions: &Conditions,
-    status: CacheStatus,
-) -> Response<Body> {
-    let mut response = build_response(context, ask, copy, fields, conditions);
-    status.mark(&mut response);
-    response
-}
-
-fn build_response(
+/// The stored body with `fields`, which may be newer than the stored ones. The caller adds the
+/// cache status.
+pub(super) fn build_response(
     context: &ProxyContext,
     ask: &ProxyRequest,
     copy: &Arc<StoredCopy>,
