@@ -144,8 +144,7 @@ pub async fn handle(
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let finish = ConnectionFinish::of(&client, &request);
-    http2::receive(&mut request);
-    let response = match websocket::translate(&mut request) {
+    let response = match http2::receive(&mut request) {
         Ok(()) => dispatch(context, client, request).await,
         Err(error) => reply::plain(501, &error.to_string()),
     };

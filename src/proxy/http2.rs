@@ -6,6 +6,7 @@ use hyper::header::{CONTENT_LENGTH, COOKIE, HeaderValue, PROXY_AUTHENTICATE, TRA
 use hyper::{HeaderMap, Method, Request, Response, StatusCode, Version};
 
 use super::body::{self, Body};
+use super::websocket::{self, ConnectRefusal};
 use wwwoffle_http::fields::strip_one_hop;
 
 /// A request extension: the request may have a body that no field declares.
@@ -13,9 +14,15 @@ use wwwoffle_http::fields::strip_one_hop;
 pub struct UndeclaredBody;
 
 /// Converts a request of HTTP/2 to one that HTTP/1.1 could have carried.
-pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
+///
+/// # Errors
+///
+/// An extended CONNECT that cannot be forwarded.
+pub(super) fn receive<B: hyper::body::Body>(
+    request: &mut Request<B>,
+) -> Result<(), ConnectRefusal> {
     if request.version() != Version::HTTP_2 {
-        return;
+        return Ok(());
     }
     join_cookies(request.headers_mut());
     say_length_once(request.headers_mut());
@@ -24,6 +31,7 @@ pub(super) fn receive<B: hyper::body::Body>(request: &mut Request<B>) {
     if !is_framed && !request.body().is_end_stream() {
         request.extensions_mut().insert(UndeclaredBody);
     }
+    websocket::translate(request)
 }
 
 /// Joins the cookies into one field. A browser may send each cookie in a field of its own, for
@@ -100,7 +108,7 @@ mod tests {
             (Version::HTTP_11, &["a=b", "c=d"], &["a=b", "c=d"]),
         ] {
             let mut request = request(version, given);
-            receive(&mut request);
+            receive(&mut request).unwrap();
             let found: Vec<_> = request.headers().get_all(COOKIE).iter().collect();
             assert_eq!(found, want, "{given:?}");
         }
@@ -109,7 +117,7 @@ mod tests {
     #[test]
     fn a_body_without_length_is_detected() {
         let is_unframed = |mut request: Request<Full<Bytes>>| {
-            receive(&mut request);
+            receive(&mut request).unwrap();
             request.extensions().get::<UndeclaredBody>().is_some()
         };
         assert!(is_unframed(request(Version::HTTP_2, &[])));
@@ -118,7 +126,7 @@ mod tests {
         framed.headers_mut().insert(CONTENT_LENGTH, 4.into());
         assert!(!is_unframed(framed));
         assert!(!is_unframed(request(Version::HTTP_2, &[]).map(|_| Full::default())));
-        receive(&mut Request::new(Empty::<Bytes>::new()));
+        receive(&mut Request::new(Empty::<Bytes>::new())).unwrap();
     }
 
     #[tokio::test]
