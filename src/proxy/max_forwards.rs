@@ -5,36 +5,22 @@ use hyper::http::request::Parts;
 use hyper::{Method, Response, StatusCode};
 
 use super::body::{self, Body};
+use super::reply;
 
-/// The evaluation of `Max-Forwards` (RFC 9110 §7.6.2).
-pub(super) enum Forwards {
-    /// The request may be forwarded.
-    More,
-    /// The request ends here.
-    End,
-    /// The method is never forwarded.
-    Refused,
-}
-
-/// Evaluates `Max-Forwards` in an OPTIONS request, and decrements its number. Requests with other
-/// methods may be forwarded, except TRACE.
-pub(super) fn forwards_left(parts: &mut Parts) -> Forwards {
+/// Decrements `Max-Forwards` in an OPTIONS request (RFC 9110 §7.6.2). Returns our response if the
+/// request must not be forwarded: its limit is reached, or its method is TRACE.
+pub(super) fn refuse_forward(parts: &mut Parts) -> Option<Response<Body>> {
     if parts.method == Method::TRACE {
         // RFC 9110 §9.3.8: TRACE would disclose the client's secrets to readers of the response.
-        return Forwards::Refused;
+        return Some(reply::plain(405, "TRACE is not forwarded"));
     }
     if parts.method != Method::OPTIONS {
-        return Forwards::More;
+        return None;
     }
-    let left = parts.headers.get(MAX_FORWARDS).and_then(|value| value.to_str().ok());
-    match left.and_then(|left| left.parse::<u32>().ok()) {
-        None => Forwards::More,
-        Some(0) => Forwards::End,
-        Some(left) => {
-            parts.headers.insert(MAX_FORWARDS, HeaderValue::from(left - 1));
-            Forwards::More
-        }
-    }
+    let left: u32 = parts.headers.get(MAX_FORWARDS)?.to_str().ok()?.parse().ok()?;
+    let Some(left) = left.checked_sub(1) else { return Some(options_response()) };
+    parts.headers.insert(MAX_FORWARDS, HeaderValue::from(left));
+    None
 }
 
 /// The response to an `OPTIONS` request for the proxy itself.

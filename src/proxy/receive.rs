@@ -12,7 +12,7 @@ use hyper::upgrade::OnUpgrade;
 use super::ask::MAX_KEPT_POST;
 use super::audience::Audience;
 use super::body::Body;
-use super::max_forwards::{Forwards, forwards_left, options_response};
+use super::max_forwards::refuse_forward;
 use super::small_body::{SmallBody, read_if_small, read_whole};
 use super::target::Resource;
 use super::websocket::WebSocketHandshake;
@@ -57,14 +57,12 @@ pub(super) async fn receive(
     if let Some(refused) = refuse_inward(context, client, mode, &mut resource, &parts) {
         return Err(refused);
     }
-    match forwards_left(&mut parts) {
-        Forwards::End => return Err(options_response()),
-        Forwards::Refused => return Err(reply::plain(405, "TRACE is not forwarded")),
-        Forwards::More => {}
+    if let Some(response) = refuse_forward(&mut parts) {
+        return Err(response);
     }
     let mut rest = RequestRest {
         incoming: None,
-        upgrade: upgrade_of(&mut parts),
+        upgrade: parts.headers.get(UPGRADE).and_then(|_| parts.extensions.remove()),
         handshake: parts.extensions.remove(),
     };
     let mut form = None;
@@ -102,10 +100,4 @@ pub(super) fn refuse_inward(
     let reader = PageReader::of(mode, &parts.headers);
     let audience = Audience::of(&parts.method, &parts.headers);
     Some(reply::message_for(context, &reader, audience, &message))
-}
-
-/// Takes the upgrade of the connection out of a request.
-fn upgrade_of(parts: &mut Parts) -> Option<OnUpgrade> {
-    parts.headers.get(UPGRADE)?;
-    parts.extensions.remove::<OnUpgrade>()
 }
