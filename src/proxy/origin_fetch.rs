@@ -317,7 +317,8 @@ impl OriginFetch<'_> {
             response = Response::new(body::empty());
             let body = body::download(reader);
             if collapsed {
-                recode::put_joined(&mut response, self.ask, delivery, body);
+                let patience = Some(recode::JOINED_WITHIN);
+                recode::put(&mut response, self.ask, delivery, body, patience);
             } else {
                 *response.body_mut() = recode::body(delivery, body);
             }

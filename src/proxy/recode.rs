@@ -25,7 +25,7 @@ use wwwoffle_http::decoding::{Fault, MAX_RATIO};
 const USUAL_RATIO: u64 = MAX_RATIO / 5;
 
 /// The time to wait for the start of a body that another client is already downloading.
-const JOINED_WITHIN: Duration = Duration::from_secs(1);
+pub(super) const JOINED_WITHIN: Duration = Duration::from_secs(1);
 
 /// Bytes of a stored body that are decoded before the head of the response is sent. If they are
 /// damaged, the client gets an error page.
@@ -68,30 +68,12 @@ impl Undecodable {
 /// The body for a client, decoded from `body` if necessary. Dropping the returned body ends the
 /// work.
 pub(crate) fn body(delivery: Delivery, body: Body) -> Body {
-    counted_body(delivery, body, ConsumedBytes::default())
+    decoded::body(delivery, body, Arc::default())
 }
 
-/// Gives a stored body to a response.
+/// Gives a response a body whose start [`look_ahead`] may decode: a stored body, or with the
+/// `patience` [`JOINED_WITHIN`] that of a download that other clients already read.
 pub(super) fn put(
-    response: &mut Response<Body>,
-    ask: &ProxyRequest,
-    delivery: Delivery,
-    body: Body,
-) {
-    put_body(response, ask, delivery, body, None);
-}
-
-/// Gives a response the body of a download that other clients already read.
-pub(super) fn put_joined(
-    response: &mut Response<Body>,
-    ask: &ProxyRequest,
-    delivery: Delivery,
-    body: Body,
-) {
-    put_body(response, ask, delivery, body, Some(JOINED_WITHIN));
-}
-
-fn put_body(
     response: &mut Response<Body>,
     ask: &ProxyRequest,
     delivery: Delivery,
@@ -105,7 +87,7 @@ fn put_body(
         taken.asked = Some(Arc::new(asked));
         response.extensions_mut().insert(taken.clone());
     }
-    *response.body_mut() = counted_body(delivery, body, taken);
+    *response.body_mut() = decoded::body(delivery, body, taken.count);
 }
 
 /// Whether [`look_ahead`] has work to do.
@@ -113,10 +95,9 @@ pub(super) fn is_put(response: &Response<Body>) -> bool {
     response.extensions().get::<ConsumedBytes>().is_some()
 }
 
-/// Decodes the start of a response with a body from [`put`] or [`put_joined`], before its head is
-/// sent. Decodes [`CHECKED_AHEAD`] bytes of a stored body, or one piece of a body that is still
-/// being downloaded, and more while the body expands more than usual. Dropping the future drops the
-/// response.
+/// Decodes the start of a response with a body from [`put`], before its head is sent. Decodes
+/// [`CHECKED_AHEAD`] bytes of a stored body, or one piece of a body that is still being downloaded,
+/// and more while the body expands more than usual. Dropping the future drops the response.
 ///
 /// # Errors
 ///
@@ -168,8 +149,4 @@ pub(super) async fn look_ahead(
     }
     let frames = stream::iter(ahead).chain(BodyStream::new(body));
     Ok(Response::from_parts(parts, StreamBody::new(frames).boxed_unsync()))
-}
-
-fn counted_body(delivery: Delivery, body: Body, taken: ConsumedBytes) -> Body {
-    decoded::body(delivery, body, taken.count)
 }

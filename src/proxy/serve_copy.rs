@@ -126,7 +126,8 @@ pub(super) fn build_response(
         return response;
     }
     let mut response = respond(copy.status, fields, body::empty());
-    recode::put(&mut response, ask, delivery, body::stored(&context.storage.store, copy, trailers));
+    let body = body::stored(&context.storage.store, copy, trailers);
+    recode::put(&mut response, ask, delivery, body, None);
     response
 }
 
