@@ -31,3 +31,32 @@ pub(super) fn options_response() -> Response<Body> {
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::Request;
+
+    #[test]
+    fn a_request_ends_at_its_hop_limit() {
+        for (method, limit, status, left) in [
+            ("GET", Some("0"), None, Some("0")),
+            ("OPTIONS", None, None, None),
+            ("OPTIONS", Some("2"), None, Some("1")),
+            ("OPTIONS", Some("1"), None, Some("0")),
+            ("OPTIONS", Some("0"), Some(204), Some("0")),
+            ("OPTIONS", Some("many"), None, Some("many")),
+            ("TRACE", Some("9"), Some(405), Some("9")),
+        ] {
+            let mut request = Request::builder().method(method).uri("http://h.example/");
+            if let Some(limit) = limit {
+                request = request.header(MAX_FORWARDS, limit);
+            }
+            let mut parts = request.body(()).unwrap().into_parts().0;
+            let found = refuse_forward(&mut parts).map(|response| response.status().as_u16());
+            assert_eq!(found, status, "{method} {limit:?}");
+            let found = parts.headers.get(MAX_FORWARDS).map(|value| value.to_str().unwrap());
+            assert_eq!(found, left, "{method} {limit:?}");
+        }
+    }
+}
