@@ -186,7 +186,7 @@ fn switch(
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        splice(&inside, &to, TokioIo::new(client), TokioIo::new(origin)).await;
+        splice(&inside, &to, TokioIo::new(client), TokioIo::new(origin), b"").await;
         drop(connection);
     });
     response

@@ -107,7 +107,7 @@ pub(super) async fn open(
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel was ready"),
         };
-        splice(&inside, &origin, TokioIo::new(client), upstream).await;
+        splice(&inside, &origin, TokioIo::new(client), upstream, b"").await;
         drop(connection);
     });
     Response::new(body::empty())
@@ -163,9 +163,7 @@ pub(super) async fn pass_on(
         () = context.base.tasks.stopping() => return,
     };
     match dialled {
-        Ok(upstream) => {
-            splice_after(first, context, origin, client, upstream).await;
-        }
+        Ok(upstream) => splice(context, origin, client, upstream, first).await,
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
 }
@@ -213,24 +211,14 @@ impl Switch {
 
 /// Copies bytes both ways until either side ends, the mode becomes offline or the daemon stops. A
 /// tunnel is an outgoing connection, so offline it closes, unless `to` is a host that is reached in
-/// every mode.
+/// every mode. The client has already sent `first`. An origin that does not read these bytes delays
+/// neither a change of the mode nor the stop.
 pub(super) async fn splice(
     context: &ProxyContext,
     to: &Origin,
     client: impl AsyncRead + AsyncWrite + Unpin,
     origin: impl AsyncRead + AsyncWrite + Unpin,
-) {
-    splice_after(b"", context, to, client, origin).await;
-}
-
-/// Copies like [`splice`], after the client has sent `first`. An origin that does not read these
-/// bytes delays neither a change of the mode nor the stop.
-async fn splice_after(
     first: &[u8],
-    context: &ProxyContext,
-    to: &Origin,
-    client: impl AsyncRead + AsyncWrite + Unpin,
-    origin: impl AsyncRead + AsyncWrite + Unpin,
 ) {
     let mut origin = CountedStream::new(origin, context.storage.statistics.account(&to.host));
     // hyper has no timeout for an HTTP/2 stream whose client does not read.
