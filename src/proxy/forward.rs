@@ -61,7 +61,7 @@ pub(super) async fn send(
     };
     match answer {
         Ok(answer) if answer.status() == StatusCode::SWITCHING_PROTOCOLS => {
-            switch(context, client, ask, answer, (rest.upgrade, rest.handshake))
+            switch(context, client, ask, answer, rest.upgrade, rest.handshake)
         }
         Ok(mut answer) => {
             strip_one_hop(answer.headers_mut());
@@ -158,11 +158,13 @@ fn switch(
     client: &Client,
     ask: &ProxyRequest,
     mut answer: Answer,
-    asked: (Option<OnUpgrade>, Option<WebSocketHandshake>),
+    upgrade: Option<OnUpgrade>,
+    handshake: Option<WebSocketHandshake>,
 ) -> Response<Body> {
-    let (Some(client_side), handshake) = asked else { return refuse_upgrade(context, ask) };
-    let Some(protocol) = answer.headers().get(UPGRADE).cloned() else {
-        return refuse_upgrade(context, ask);
+    let protocol = answer.headers().get(UPGRADE).cloned();
+    let (Some(client_side), Some(protocol)) = (upgrade, protocol) else {
+        let unasked = "the origin switched to a protocol that was not requested";
+        return reply::failed(context, ask, &Failure::Unsendable(unasked), None);
     };
     let origin_side = hyper::upgrade::on(&mut answer);
     let mut fields = std::mem::take(answer.headers_mut());
@@ -190,9 +192,4 @@ fn switch(
         drop(connection);
     });
     response
-}
-
-fn refuse_upgrade(context: &ProxyContext, ask: &ProxyRequest) -> Response<Body> {
-    let failure = Failure::Unsendable("the origin switched to a protocol that was not requested");
-    reply::failed(context, ask, &failure, None)
 }
