@@ -102,7 +102,7 @@ pub struct ClientHead {
 
 impl ClientHead {
     /// Takes the properties of the connection out of `fields`.
-    fn new(method: Method, version: Version, mut fields: HeaderMap) -> Self {
+    pub(super) fn new(method: Method, version: Version, mut fields: HeaderMap) -> Self {
         let upgrade = has_member(&fields, &CONNECTION, "upgrade")
             .then(|| fields.get(UPGRADE).cloned())
             .flatten();
@@ -193,8 +193,7 @@ impl ProxyRequest {
             dated: false,
             form_answer: bare.is_form_answer(),
         };
-        let (of_head, gate) = ((&head.method, &head.fields, intent), extensions.get());
-        let modification = Modification::of(&config, mode, (&bare, &owner), of_head, gate);
+        let modification = Modification::of(&config, mode, &bare, &owner, &head, extensions.get());
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
         let codings = coding_terms(&mut head.fields, modification.as_ref(), &asked, is_file);
         Self {

@@ -25,6 +25,7 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
 use self::known::SpoolKnown;
 use super::amend::OriginResponseMark;
+use super::ask::ClientHead;
 use super::body::{Body, WholeBody};
 use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
@@ -88,60 +89,35 @@ impl Modification {
     pub(super) fn of(
         config: &Arc<Config>,
         mode: Mode,
-        (url, owner): (&CanonicalUrl, &Owner),
-        (method, fields, intent): (&Method, &HeaderMap, Intent),
+        url: &CanonicalUrl,
+        owner: &Owner,
+        head: &ClientHead,
         gateway_mark: Option<&Arc<GatewayMark>>,
     ) -> Option<Self> {
-        let configured = Self::configured(config, mode, (url, owner), (method, fields, intent));
-        let Some(gateway_mark) = gateway_mark.cloned() else { return configured };
-        let modification = configured.unwrap_or_else(|| Self {
-            changes: None,
-            has_bar: false,
-            is_still: false,
-            url: url.clone(),
-            owner: owner.clone(),
-            config: Arc::clone(config),
-            reader: PageReader::of(mode, fields),
-            gateway_mark: None,
-        });
-        Some(Self { gateway_mark: Some(gateway_mark), ..modification })
-    }
-
-    fn configured(
-        config: &Arc<Config>,
-        mode: Mode,
-        (url, owner): (&CanonicalUrl, &Owner),
-        (method, fields, intent): (&Method, &HeaderMap, Intent),
-    ) -> Option<Self> {
         let (options, parts) = (&config.modify_html, UrlParts::of(url));
-        if method != Method::GET || !*options.enable_modify_html.of(&parts) {
-            return None;
-        }
-        if fields.contains_key(RANGE) || RequestControl::of(fields).no_transform {
-            return None;
-        }
-        let used = used_as(fields, intent)?;
+        let may_be_modified = head.method == Method::GET
+            && *options.enable_modify_html.of(&parts)
+            && !head.fields.contains_key(RANGE)
+            && !RequestControl::of(&head.fields).no_transform;
+        let used = if may_be_modified { used_as(&head.fields, head.audience.intent) } else { None };
         let changes = match used {
-            BrowserUse::Window => Some(changes(config, &parts, true)),
-            BrowserUse::Frame => Some(changes(config, &parts, false)),
-            BrowserUse::Image => None,
+            Some(BrowserUse::Window) => Some(changes(config, &parts, true)),
+            Some(BrowserUse::Frame) => Some(changes(config, &parts, false)),
+            Some(BrowserUse::Image) | None => None,
         };
-        let has_bar = used == BrowserUse::Window && *options.add_cache_info.of(&parts);
+        let has_bar = used == Some(BrowserUse::Window) && *options.add_cache_info.of(&parts);
         let changes = changes.filter(|changes| has_bar || !changes.is_empty());
-        let is_still = *options.disable_animated_gif.of(&parts);
-        let (owner, config) = (owner.clone(), Arc::clone(config));
-        let reader = PageReader::of(mode, fields);
-        let is_any = changes.is_some() || is_still;
-        let (url, gateway_mark) = (url.clone(), None);
+        let is_still = used.is_some() && *options.disable_animated_gif.of(&parts);
+        let is_any = changes.is_some() || is_still || gateway_mark.is_some();
         is_any.then(|| Self {
             changes,
             has_bar,
             is_still,
-            url,
-            owner,
-            config,
-            reader,
-            gateway_mark,
+            url: url.clone(),
+            owner: owner.clone(),
+            config: Arc::clone(config),
+            reader: PageReader::of(mode, &head.fields),
+            gateway_mark: gateway_mark.cloned(),
         })
     }
 

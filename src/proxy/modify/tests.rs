@@ -2,11 +2,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 use http_body_util::BodyExt;
+use hyper::Version;
 use wwwoffle_url::LocalHost;
 
 use super::*;
 use crate::proxy::body::from_bytes;
-use crate::proxy::intent::intent;
 
 const DOCUMENT: (&str, &str) = ("sec-fetch-dest", "document");
 const OLD_BROWSER: (&str, &str) = ("accept", "text/html,*/*;q=0.8");
@@ -25,9 +25,8 @@ fn modification(options: &str, method: &Method, request: &[(&str, &str)]) -> Opt
     let config = Arc::new(Config::parse(&text, Path::new("w.conf")).unwrap());
     let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
     let owner = Owner::of(IpAddr::V4(Ipv4Addr::LOCALHOST), None);
-    let request = fields(request);
-    let intent = intent(method, &request);
-    Modification::configured(&config, Mode::Offline, (&url, &owner), (method, &request, intent))
+    let head = ClientHead::new(method.clone(), Version::HTTP_11, fields(request));
+    Modification::of(&config, Mode::Offline, &url, &owner, &head, None)
 }
 
 #[test]
