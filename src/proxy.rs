@@ -91,7 +91,6 @@ use self::max_forwards::options_response;
 use self::plan::{plan_request, reads};
 use self::presence::Presence;
 use self::receive::{ReceivedRequest, receive};
-use self::site::Door;
 use self::target::{BadTarget, Target};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
@@ -121,18 +120,12 @@ impl Client {
     /// Forwards an interim response, without its hop-by-hop fields.
     fn forward_interim(&self, (status, mut fields): Interim) {
         strip_one_hop(&mut fields);
-        if self.is_inside() {
+        if self.connection.is_intercepted() {
             fields.remove(ALT_SVC);
         }
         if let Some(interims) = &self.interims {
             interims.send(status, &fields);
         }
-    }
-
-    /// Whether the connection is intercepted. On such a connection, the browser must not be told to
-    /// bypass the proxy over QUIC or through another host (RFC 7838).
-    fn is_inside(&self) -> bool {
-        matches!(self.connection.door, Door::Site(_))
     }
 }
 

@@ -12,7 +12,6 @@ use super::audience::Audience;
 use super::body::Body;
 use super::client_connection::ClientConnection;
 use super::reply;
-use super::site::Door;
 use crate::base::basic::Login;
 use crate::base::mode::Mode;
 use crate::page::context::PageReader;
@@ -31,12 +30,7 @@ const FOR_CONTROL: HeaderValue =
 pub(crate) fn may_still_serve(context: &ProxyContext, connection: &ClientConnection) -> bool {
     let config = context.base.config();
     context.clients.access.serves(&config, connection.peer.ip(), connection.ours)
-        && (!is_inside(connection) || is_let_in(&config.allowed_users.users, connection))
-}
-
-/// Whether the connection is intercepted.
-fn is_inside(connection: &ClientConnection) -> bool {
-    matches!(connection.door, Door::Site(_))
+        && (!connection.is_intercepted() || is_let_in(&config.allowed_users.users, connection))
 }
 
 /// Whether the user who opened the connection with CONNECT is still configured, with the same
@@ -72,7 +66,7 @@ pub(super) async fn as_user(
 ) -> Result<(), Denied> {
     let config = context.base.config();
     let users = &config.allowed_users.users;
-    if users.is_empty() || (is_inside(connection) && is_let_in(users, connection)) {
+    if users.is_empty() || (connection.is_intercepted() && is_let_in(users, connection)) {
         return Ok(());
     }
     let login = login.ok_or(Denied::ProxyLogin)?;

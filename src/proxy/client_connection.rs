@@ -65,6 +65,13 @@ impl ClientConnection {
         Reach::of(self.peer.ip())
     }
 
+    /// Whether we intercept the connection. On such a connection, the browser must not be told to
+    /// bypass the proxy over QUIC or through another host (RFC 7838).
+    #[must_use]
+    pub fn is_intercepted(&self) -> bool {
+        matches!(self.door, Door::Site(_))
+    }
+
     /// The same client, inside a connection to `site`.
     #[must_use]
     pub fn at(self, site: Arc<HttpsSite>) -> Self {

@@ -136,7 +136,7 @@ pub(super) struct ConnectionFinish {
     version: Version,
     method: Method,
     switch: Switch,
-    is_inside: bool,
+    is_intercepted: bool,
 }
 
 impl ConnectionFinish {
@@ -146,7 +146,7 @@ impl ConnectionFinish {
             version: request.version(),
             method: request.method().clone(),
             switch: Switch::of_request(request),
-            is_inside: client.is_inside(),
+            is_intercepted: client.connection.is_intercepted(),
         }
     }
 
@@ -159,7 +159,7 @@ impl ConnectionFinish {
         } else {
             self.switch.close_unless_granted(&mut response);
         }
-        if self.is_inside {
+        if self.is_intercepted {
             response.headers_mut().remove(ALT_SVC);
         }
         response
