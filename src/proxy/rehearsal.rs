@@ -9,8 +9,7 @@ use wwwoffle_url::CanonicalUrl;
 
 use super::ask::ProxyRequest;
 use super::decide::Decision;
-use super::memento::NotChosen;
-use super::plan::{RequestPlan, plan_request};
+use super::plan::plan_request;
 use super::rules::Ruling;
 use super::target;
 use crate::base::mode::Mode;
@@ -77,24 +76,18 @@ impl Rehearsal {
     /// The future is boxed. Otherwise the future of our own pages would contain the futures of all
     /// requests.
     pub fn predict(
-        self,
+        mut self,
         context: &ProxyContext,
     ) -> Pin<Box<dyn Future<Output = Option<PredictedAction>> + Send + '_>> {
-        Box::pin(self.predict_action(context))
-    }
-
-    async fn predict_action(mut self, context: &ProxyContext) -> Option<PredictedAction> {
-        if !self.may_reach {
-            return Some(PredictedAction::Deny);
-        }
-        match self.ask.ruling {
-            Ruling::Moved { .. } => return Some(PredictedAction::Move),
-            Ruling::Blocked { .. } | Ruling::OtherProtocol => return Some(PredictedAction::Block),
-            Ruling::Usual(_) => {}
-        }
-        match plan_request(context, &mut self.ask).await {
-            Ok(RequestPlan { decision, .. }) => Some(PredictedAction::Do(decision)),
-            Err(NotChosen::Spool(_) | NotChosen::Malformed) => None,
-        }
+        Box::pin(async move {
+            Some(match self.ask.ruling {
+                _ if !self.may_reach => PredictedAction::Deny,
+                Ruling::Moved { .. } => PredictedAction::Move,
+                Ruling::Blocked { .. } | Ruling::OtherProtocol => PredictedAction::Block,
+                Ruling::Usual(_) => {
+                    PredictedAction::Do(plan_request(context, &mut self.ask).await.ok()?.decision)
+                }
+            })
+        })
     }
 }
