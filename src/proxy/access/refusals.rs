@@ -87,7 +87,10 @@ impl Default for ClientRefusals {
 impl ClientRefusals {
     /// Refuses a client that may not use the proxy, and records the refusal.
     pub fn refuse(&self, tasks: &Tasks, stream: TcpStream, peer: SocketAddr) {
-        self.log_refusal(peer);
+        debug!(%peer, "the client may not use the proxy");
+        if let Some(count) = self.throttle.count(Instant::now()) {
+            info!(%peer, count, "clients that may not use the proxy are refused");
+        }
         self.count(peer.ip(), clock::now());
         self.send(tasks, stream, ANSWER);
     }
@@ -126,13 +129,6 @@ impl ClientRefusals {
             }
             drop(slot);
         });
-    }
-
-    fn log_refusal(&self, peer: SocketAddr) {
-        debug!(%peer, "the client may not use the proxy");
-        if let Some(count) = self.throttle.count(Instant::now()) {
-            info!(%peer, count, "clients that may not use the proxy are refused");
-        }
     }
 }
 
