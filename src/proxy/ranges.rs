@@ -13,24 +13,20 @@ pub(super) mod keep;
 pub mod part;
 pub(super) mod serve;
 
+use hyper::Method;
 use hyper::header::RANGE;
-use hyper::{HeaderMap, Method};
 
 use super::ask::ProxyRequest;
 use wwwoffle_http::caching::range::Ranges;
 use wwwoffle_http::caching::range::if_range::single;
 
-/// The requested ranges. Only GET has ranges (RFC 9110 §14.2).
+/// The requested ranges. Only GET has ranges (RFC 9110 §14.2). A repeated field is ignored.
 fn requested_ranges(ask: &ProxyRequest) -> Option<Ranges> {
-    if ask.head.method == Method::GET { ranges(&ask.head.fields) } else { None }
+    let field = single(&ask.head.fields, &RANGE).filter(|_| ask.head.method == Method::GET);
+    Ranges::parse(field?)
 }
 
 /// Whether ranges are requested.
 pub(super) fn has_ranges(ask: &ProxyRequest) -> bool {
     requested_ranges(ask).is_some()
-}
-
-/// Parses the ranges of a `Range` field. A repeated field is ignored.
-fn ranges(fields: &HeaderMap) -> Option<Ranges> {
-    Ranges::parse(single(fields, &RANGE)?)
 }
