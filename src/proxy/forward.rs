@@ -25,7 +25,7 @@ use super::websocket::{UpgradeMark, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
 use super::{recode, reply};
 use crate::base::clock;
-use crate::net::upstream::{Answer, Failure, Interim, Outbound, PersonalConnection};
+use crate::net::upstream::{Answer, Failure, Interim, Outbound};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::fields::{add_via, complete_date, strip_one_hop};
@@ -95,19 +95,8 @@ async fn update_copies(
     answer: &Answer,
     asked: RequestTimes,
 ) {
-    let (status, fields) = (answer.status(), answer.headers());
     if ask.head.method == Method::HEAD {
-        let login =
-            ask.has_credentials() || answer.extensions().get::<PersonalConnection>().is_some();
-        let requester = (ask.is_personal(), login);
-        freshen::update_from_head(
-            &context.storage.store,
-            found,
-            requester,
-            (status, fields),
-            asked,
-        )
-        .await;
+        freshen::update_from_head(&context.storage.store, ask, found, answer, asked).await;
     }
     let sent = UnsafeRequest {
         method: &ask.head.method,
@@ -118,7 +107,8 @@ async fn update_copies(
     let (store, local, downloads) =
         (&context.storage.store, &context.base.local, &context.traffic.downloads);
     let of = InvalidationTargets { store, local, downloads, by: None };
-    unsafe_methods::invalidate_after_response(of, sent, (status, fields), asked.received).await;
+    let said = (answer.status(), answer.headers());
+    unsafe_methods::invalidate_after_response(of, sent, said, asked.received).await;
 }
 
 /// Prepares a response for the client. Its hop-by-hop fields must already be removed.

@@ -11,9 +11,11 @@ use hyper::{HeaderMap, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::Update;
 
+use super::ask::ProxyRequest;
 use super::choose::{CopyLookup, Revalidation, stored};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::remove_cookies;
+use crate::net::upstream::{Answer, PersonalConnection};
 use crate::storage::store::{Store, StoredCopy, timestamp};
 use wwwoffle_http::caching::validate::{HeadComparison, compare_head, merge_fields};
 use wwwoffle_http::caching::vary::{UNREPEATABLE, fits, variant_text};
@@ -62,16 +64,17 @@ pub async fn apply_not_modified(
     Some(ConfirmedCopy { copy, fields })
 }
 
-/// Compares the stored copies with the response to a HEAD, and records the result. `personal` says
-/// that the HEAD has a cookie or a login. `login` says that the HEAD or its connection has a login;
-/// if so, shared copies stay unchanged.
-pub async fn update_from_head(
+/// Compares the stored copies with the response to a HEAD, and records the result. If the HEAD or
+/// its connection has a login, shared copies stay unchanged.
+pub(super) async fn update_from_head(
     store: &Store,
+    ask: &ProxyRequest,
     found: &CopyLookup,
-    (personal, login): (bool, bool),
-    (status, answer): (StatusCode, &HeaderMap),
+    answer: &Answer,
     asked: RequestTimes,
 ) {
+    let login = ask.has_credentials() || answer.extensions().get::<PersonalConnection>().is_some();
+    let (status, answer) = (answer.status(), answer.headers());
     let could_be_chosen = |copy: &&Arc<StoredCopy>| {
         copy.status == StatusCode::OK && fits(&copy.stored(), found.request())
     };
@@ -84,8 +87,8 @@ pub async fn update_from_head(
             HeadComparison::Unchanged
                 if copy.entry.invalid_since().is_some() && !answer.contains_key(ETAG) => {}
             HeadComparison::Unchanged => {
-                record_confirmation(store, copy, &shared_fields(copy, answer, personal), asked)
-                    .await;
+                let newer = shared_fields(copy, answer, ask.is_personal());
+                record_confirmation(store, copy, &newer, asked).await;
             }
             HeadComparison::Changed => {
                 debug!(url = copy.entry.url(), "a HEAD shows that the stored copy has changed");
