@@ -165,11 +165,12 @@ async fn dispatch(
     };
     match target {
         Target::Own(url) => {
-            if gateway::is_meant(&context.base.config(), &parts.uri) {
-                let (own, request) = ((&url, login), (parts, incoming));
-                return Box::pin(gateway::answer(&context, client, mode, own, request)).await;
-            }
+            let is_for_gateway = gateway::is_meant(&context.base.config(), &parts.uri);
             let request = Request::from_parts(parts, incoming);
+            if is_for_gateway {
+                return Box::pin(gateway::answer(&context, client, mode, &url, login, request))
+                    .await;
+            }
             let page_client = PageClient { peer: client.connection.peer, login };
             client.server.own_page(mode, url, page_client, request).await
         }

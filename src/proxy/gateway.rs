@@ -30,7 +30,7 @@ use hyper::header::{
 };
 use hyper::http::request::Parts;
 use hyper::http::uri::PathAndQuery;
-use hyper::{Method, Response, Uri, Version};
+use hyper::{Method, Request, Response, Uri, Version};
 use wwwoffle_config::Config;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl};
 
@@ -131,9 +131,11 @@ pub(super) async fn answer(
     context: &Arc<ProxyContext>,
     mut client: Client,
     mode: Mode,
-    (own, login): (&CanonicalUrl, Option<Login>),
-    (mut parts, incoming): (Parts, Incoming),
+    own: &CanonicalUrl,
+    login: Option<Login>,
+    request: Request<Incoming>,
 ) -> Response<Body> {
+    let (mut parts, incoming) = request.into_parts();
     let reader = PageReader::of(mode, &parts.headers);
     let scheme = if own.protocol() == "https" { "https" } else { "http" };
     let Ok(origin) = LocalOrigin::parse(scheme, own.host_port()) else {
