@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use wwwoffle_spool::Outgoing;
 use wwwoffle_url::Key;
 
 use super::access::Access;
@@ -56,18 +57,12 @@ pub struct Traffic {
 }
 
 /// Forms that a person has to confirm.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Confirmations {
-    /// Forms sent through the proxy.
-    pub tickets: Tickets,
+    /// Forms sent through the proxy, which are queued after their confirmation.
+    pub tickets: Tickets<Outgoing>,
     /// Forms sent in the gateway.
     pub(crate) posted: Tickets<PendingForm>,
-}
-
-impl Default for Confirmations {
-    fn default() -> Self {
-        Self { tickets: Tickets::new(), posted: Tickets::new() }
-    }
 }
 
 /// The worker of the queue. A higher layer implements it.

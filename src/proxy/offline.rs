@@ -16,7 +16,6 @@ use super::decide::{DecisionRefusal, MethodKind};
 use super::intent::Intent;
 use super::rules::StoragePolicy;
 use super::status::{CacheStatus, HitReason};
-use super::tickets::Ticket;
 use super::{conditional, like, reply, serve_copy};
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
@@ -184,11 +183,8 @@ pub(super) fn question(
 ) -> Response<Body> {
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
     let url = ask.resource.url.as_str();
-    let ticket = match context.confirmations.tickets.issue(
-        Ticket { outgoing },
-        ask.owner.clone(),
-        ask.start.now,
-    ) {
+    let tickets = &context.confirmations.tickets;
+    let ticket = match tickets.issue(outgoing, ask.owner.clone(), ask.start.now) {
         Ok(ticket) => ticket,
         Err(error) => {
             tracing::error!(%error, "a ticket cannot be created");

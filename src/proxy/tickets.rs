@@ -19,16 +19,9 @@ const MAX_TICKETS: usize = 32;
 /// The time for which a form may wait for confirmation.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
-/// A request that is queued after its confirmation.
-#[derive(Debug)]
-pub struct Ticket {
-    /// The request that will be queued.
-    pub outgoing: Outgoing,
-}
-
 /// All waiting forms, by the random name of their ticket.
 #[derive(Debug)]
-pub struct Tickets<T = Ticket> {
+pub struct Tickets<T> {
     waiting: Mutex<HashMap<String, WaitingForm<T>>>,
 }
 
@@ -46,12 +39,6 @@ impl<T> Default for Tickets<T> {
 }
 
 impl<T> Tickets<T> {
-    /// Starts without forms.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Records a form of `owner` and returns the name of its ticket.
     ///
     /// # Errors
@@ -125,7 +112,7 @@ pub(crate) async fn queue(
     let (own, name) = (Arc::clone(context), name.to_owned());
     // The change runs in one blocking call, which completes even if the caller has left.
     let call = move |spool: &Spool| {
-        let add = |ticket: &Ticket| spool.queue().add(&ticket.outgoing);
+        let add = |outgoing: &Outgoing| spool.queue().add(outgoing);
         own.confirmations.tickets.redeem_by(&name, clock::now(), add).transpose()
     };
     context.storage.store.run(call).await
@@ -149,28 +136,28 @@ mod tests {
     use wwwoffle_spool::{Place, RequestKind};
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-    fn ticket() -> Ticket {
+    fn form() -> Outgoing {
         let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
         let place = Place::of(&url);
         let head = b"POST / HTTP/1.1\r\n\r\n".to_vec();
-        Ticket { outgoing: Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH) }
+        Outgoing::new(place, head, RequestKind::Post, Timestamp::UNIX_EPOCH)
     }
 
     #[test]
     fn a_ticket_is_valid_once_and_for_an_hour() {
-        let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
-        let first = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let (tickets, now) = (Tickets::default(), SystemTime::UNIX_EPOCH);
+        let first = tickets.issue(form(), Owner::Local, now).unwrap();
         assert!(tickets.redeem("rubbish", now).is_none());
         assert!(tickets.redeem(&first, now + LIFETIME / 2).is_some());
         assert!(tickets.redeem(&first, now).is_none());
-        let late = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let late = tickets.issue(form(), Owner::Local, now).unwrap();
         assert!(tickets.redeem(&late, now + LIFETIME).is_none());
     }
 
     #[test]
     fn a_ticket_is_valid_again_only_after_a_failed_use() {
-        let (tickets, now) = (Tickets::new(), SystemTime::UNIX_EPOCH);
-        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let (tickets, now) = (Tickets::default(), SystemTime::UNIX_EPOCH);
+        let name = tickets.issue(form(), Owner::Local, now).unwrap();
         let redeem = |at, done: Result<(), ()>| {
             tickets.redeem_by(&name, at, |_| {
                 assert!(tickets.redeem(&name, at).is_none(), "it is used already");
@@ -181,17 +168,17 @@ mod tests {
         assert_eq!(redeem(now + LIFETIME / 2, Err(())), Some(Err(())));
         assert_eq!(redeem(now + LIFETIME / 2, Ok(())), Some(Ok(())));
         assert_eq!(redeem(now + LIFETIME / 2, Ok(())), None);
-        let name = tickets.issue(ticket(), Owner::Local, now).unwrap();
+        let name = tickets.issue(form(), Owner::Local, now).unwrap();
         assert!(tickets.redeem_by(&name, now, |_| Err::<(), _>(())).is_some());
         assert!(tickets.redeem(&name, now + LIFETIME).is_none(), "it is no younger than before");
     }
 
     #[test]
     fn the_oldest_ticket_is_removed_first() {
-        let tickets = Tickets::new();
+        let tickets = Tickets::default();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
         let names: Vec<_> =
-            (0..33).map(|n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap()).collect();
+            (0..33).map(|n| tickets.issue(form(), Owner::Local, at(n)).unwrap()).collect();
         assert!(tickets.redeem(&names[0], at(33)).is_none());
         assert!(tickets.redeem(&names[1], at(33)).is_some());
         assert!(tickets.redeem(&names[32], at(33)).is_some());
@@ -199,12 +186,12 @@ mod tests {
 
     #[test]
     fn owner_with_many_tickets_displaces_only_their_own() {
-        let tickets = Tickets::new();
+        let tickets = Tickets::default();
         let at = |second| SystemTime::UNIX_EPOCH + Duration::from_secs(second);
-        let ada = tickets.issue(ticket(), Owner::User("ada".into()), at(0)).unwrap();
-        let many = |n| tickets.issue(ticket(), Owner::Local, at(n)).unwrap();
+        let ada = tickets.issue(form(), Owner::User("ada".into()), at(0)).unwrap();
+        let many = |n| tickets.issue(form(), Owner::Local, at(n)).unwrap();
         let names: Vec<_> = (1..100).map(many).collect();
-        let bob = tickets.issue(ticket(), Owner::User("bob".into()), at(100)).unwrap();
+        let bob = tickets.issue(form(), Owner::User("bob".into()), at(100)).unwrap();
         for name in [&ada, &bob, &names[98], &names[69]] {
             assert!(tickets.redeem(name, at(101)).is_some(), "{name}");
         }
