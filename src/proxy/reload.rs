@@ -4,36 +4,10 @@ use std::time::Duration;
 
 use hyper::HeaderMap;
 use hyper::header::COOKIE;
-use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_config::{Config, UrlParts, UrlRules};
 
 use crate::base::mode::Mode;
 use wwwoffle_http::caching::control::RequestControl;
-
-/// The forms of a reload that are honoured.
-#[derive(Clone, Copy)]
-struct HonouredReloads {
-    pragma: bool,
-    no_cache: bool,
-    age_zero: bool,
-}
-
-fn honoured_reloads(config: &Config, mode: Mode, url: &UrlParts<'_>) -> HonouredReloads {
-    if mode.may_dial() {
-        let options = &config.online_options;
-        HonouredReloads {
-            pragma: *options.pragma_no_cache.of(url),
-            no_cache: *options.cache_control_no_cache.of(url),
-            age_zero: *options.cache_control_max_age_0.of(url),
-        }
-    } else {
-        let options = &config.offline_options;
-        HonouredReloads {
-            pragma: *options.pragma_no_cache.of(url),
-            no_cache: *options.cache_control_no_cache.of(url),
-            age_zero: *options.cache_control_max_age_0.of(url),
-        }
-    }
-}
 
 /// Returns the client's cache directives, as far as they are honoured, and the option that
 /// overrules them, if it changes whether the request is a reload.
@@ -43,17 +17,24 @@ pub(super) fn control(
     url: &UrlParts<'_>,
     fields: &HeaderMap,
 ) -> (RequestControl, Option<&'static str>) {
-    let heeded = honoured_reloads(config, mode, url);
+    let (online, offline) = (&config.online_options, &config.offline_options);
+    let honours = |online: &UrlRules<bool>, offline: &UrlRules<bool>| {
+        let rules = if mode.may_dial() { online } else { offline };
+        *rules.of(url)
+    };
     let mut control = RequestControl::of(fields);
     let was_reload = control.is_reload();
     let mut overruled = None;
-    if control.no_cache && !heeded.no_cache {
+    if control.no_cache && !honours(&online.cache_control_no_cache, &offline.cache_control_no_cache)
+    {
         (control.no_cache, overruled) = (false, Some("cache-control-no-cache"));
     }
-    if control.pragma && !heeded.pragma {
+    if control.pragma && !honours(&online.pragma_no_cache, &offline.pragma_no_cache) {
         (control.pragma, overruled) = (false, Some("pragma-no-cache"));
     }
-    if control.max_age == Some(Duration::ZERO) && !heeded.age_zero {
+    if control.max_age == Some(Duration::ZERO)
+        && !honours(&online.cache_control_max_age_0, &offline.cache_control_max_age_0)
+    {
         (control.max_age, overruled) = (None, Some("cache-control-max-age-0"));
     }
     if forced(config, mode, url, fields) && !control.is_reload() {
@@ -118,6 +99,28 @@ mod tests {
                 [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
             let (control, overruled) = control(&config, Mode::Online, &parts, &fields);
             assert_eq!((control.is_reload(), overruled), want, "{options} {name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_reload_offline_is_heeded_as_the_options_for_offline_say() {
+        let url = CanonicalUrl::parse("http://h.example/", &LocalHost::default()).unwrap();
+        let parts = UrlParts::of(&url);
+        for (option, name, value) in [
+            ("cache-control-no-cache", "cache-control", "no-cache"),
+            ("cache-control-max-age-0", "cache-control", "max-age=0"),
+            ("pragma-no-cache", "pragma", "no-cache"),
+        ] {
+            let text = format!("[offline-options]\n{option} = false\n");
+            let config = Config::parse(&text, std::path::Path::new("w.conf")).unwrap();
+            let fields: HeaderMap =
+                [(name.parse().unwrap(), value.parse().unwrap())].into_iter().collect();
+            for (mode, want) in
+                [(Mode::Offline, (false, Some(option))), (Mode::Online, (true, None))]
+            {
+                let (control, overruled) = control(&config, mode, &parts, &fields);
+                assert_eq!((control.is_reload(), overruled), want, "{option} {mode}");
+            }
         }
     }
 }
