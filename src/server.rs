@@ -4,7 +4,7 @@ pub mod client_io;
 pub mod connection;
 pub mod context;
 pub mod control;
-pub(crate) mod front;
+mod front;
 mod http2;
 pub mod listener;
 pub mod repeat;

@@ -7,11 +7,8 @@
 //! ```
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use hyper::upgrade::OnUpgrade;
-use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
@@ -67,26 +64,10 @@ pub(super) async fn serve(
     }
 }
 
-/// Serves a client that sent CONNECT for our own host, under the name `host`. The future is boxed,
-/// because the service inside contains this type again.
-pub(crate) fn open_nested(
-    context: Arc<ServerContext>,
-    upgrade: OnUpgrade,
-    connection: ClientConnection,
-    host: String,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move {
-        match upgrade.await {
-            Ok(client) => secure(&context, TokioIo::new(client), connection.nested(), &host).await,
-            Err(error) => debug!(%error, "the client left before its connection was ready"),
-        }
-    })
-}
-
 /// Reads the first bytes of the client, and speaks TLS or HTTP/1.1, as the client does. `host` is
 /// the name or address to which the client connected. It is used if the client sends no server
 /// name.
-async fn secure<T>(
+pub(super) async fn secure<T>(
     context: &Arc<ServerContext>,
     mut stream: T,
     connection: ClientConnection,

@@ -7,11 +7,12 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio_rustls::server::TlsStream;
+use tracing::debug;
 use wwwoffle_url::CanonicalUrl;
 
 use super::connection::speak;
 use super::context::ServerContext;
-use super::front;
+use super::front::secure;
 use crate::base::mode::Mode;
 use crate::proxy::body::Body;
 use crate::proxy::client_connection::{
@@ -51,6 +52,14 @@ impl ProxyServer for Service {
         connection: ClientConnection,
         host: String,
     ) -> ServerFuture<()> {
-        front::open_nested(Arc::clone(&self.0), upgrade, connection, host)
+        let context = Arc::clone(&self.0);
+        Box::pin(async move {
+            match upgrade.await {
+                Ok(client) => {
+                    secure(&context, TokioIo::new(client), connection.nested(), &host).await;
+                }
+                Err(error) => debug!(%error, "the client left before its connection was ready"),
+            }
+        })
     }
 }
