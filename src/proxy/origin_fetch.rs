@@ -263,7 +263,7 @@ impl OriginFetch<'_> {
             get_places: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             revalidation: about,
             allowance: Allowance::default(),
-            leaving_rules: LeavingRules::of(&self.ask.start.config, &UrlParts::of(&self.ask.bare)),
+            leaving_rules: LeavingRules::of(config, &url),
             interim,
         }
     }
@@ -410,10 +410,9 @@ impl OriginFetch<'_> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
         let copy = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
-        let copy = copy.map(|copy| (copy, verdict(self.context, self.ask, copy)));
-        let of_use = copy.filter(|(copy, verdict)| is_of_use(self.ask.start.mode, copy, verdict));
+        let judged = copy.map(|copy| (copy, verdict(self.context, self.ask, copy)));
+        let of_use = judged.filter(|(copy, verdict)| is_of_use(self.ask.start.mode, copy, verdict));
         let Some((copy, verdict)) = of_use else {
-            let copy = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
             return reply::failed(self.context, self.ask, failure, copy.map(Arc::as_ref));
         };
         match verdict.unreachable {
