@@ -19,7 +19,6 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tracing::debug;
 
 use super::client_io::ClientIo;
 use super::connection::MAX_REQUEST_FIELDS;
@@ -101,23 +100,17 @@ where
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {
         served = connection.as_mut() => return served,
-        () = streams.abused() => return log_resets(),
+        () = streams.abused() => return Ok(()),
         () = streams.idle(config.options.idle_timeout) => {}
         () = context.base.tasks.stopping() => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {
         served = connection => served,
-        () = streams.abused() => log_resets(),
+        () = streams.abused() => Ok(()),
         // The client does not answer the GOAWAY, or does not read the end of its last response.
         () = streams.idle(GOODBYE) => Ok(()),
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "it stands for the end of a connection")]
-fn log_resets() -> hyper::Result<()> {
-    debug!("the client resets most of its streams");
-    Ok(())
 }
 
 /// Answers the request of one stream when a request slot is free. Refuses the request if it has too

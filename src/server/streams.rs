@@ -80,9 +80,10 @@ impl Streams {
         }
     }
 
-    /// Resolves when the client has reset too many of its streams.
+    /// Resolves when the client has reset too many of its streams, and logs that.
     pub(super) async fn abused(&self) {
         self.shared.abused.notified().await;
+        debug!("the client resets most of its streams");
     }
 
     /// Counts a request.
