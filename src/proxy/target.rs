@@ -7,7 +7,7 @@ use hyper::{HeaderMap, Method, Uri, Version};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use super::site::Door;
-use crate::net::upstream::{Origin, Scheme as Spoken};
+use crate::net::upstream::{Origin, Reach, Scheme as Spoken};
 
 /// The target of a request.
 #[derive(Debug)]
@@ -210,17 +210,16 @@ fn resource(url: CanonicalUrl, uri: &Uri) -> Result<Resource, BadTarget> {
     let host = url.host_port();
     let port = url.port_or_default().ok_or_else(|| BadTarget::Port(host.to_owned()))?;
     Ok(Resource {
-        origin: Origin {
-            scheme,
-            host: url.host().to_owned(),
-            port,
-            via: None,
-            reach: crate::net::upstream::Reach::Outward,
-        },
+        origin: origin(scheme, url.host(), port),
         host: HeaderValue::from_str(host).map_err(|_| form(uri))?,
         path: uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/")),
         url,
     })
+}
+
+/// An origin whose parent proxy is not known yet. The reach of the client may be wider.
+fn origin(scheme: Spoken, host: &str, port: u16) -> Origin {
+    Origin { scheme, host: host.to_owned(), port, via: None, reach: Reach::Outward }
 }
 
 fn host_field(fields: &HeaderMap, version: Version) -> Result<Option<&str>, BadTarget> {
@@ -247,13 +246,7 @@ fn tunnel(authority: &Authority) -> Result<Origin, BadTarget> {
     match authority.port_u16() {
         Some(port) if port > 0 && !authority.as_str().contains('@') => {
             // The protocol inside the tunnel is unknown; only host and port are used.
-            Ok(Origin {
-                scheme: Spoken::Https,
-                host: authority.host().to_owned(),
-                port,
-                via: None,
-                reach: crate::net::upstream::Reach::Outward,
-            })
+            Ok(origin(Spoken::Https, authority.host(), port))
         }
         _ => Err(BadTarget::Port(authority.to_string())),
     }
