@@ -6,7 +6,6 @@ use hyper::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, RANGE, TE,
 };
 use hyper::{Method, Request, Response};
-use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_spool::{AddOutcome, Error as SpoolError, Outgoing, RequestKind, Secrets};
 
@@ -23,7 +22,7 @@ use crate::page::message::{Message, Ruled};
 use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::StoredCopy;
+use crate::storage::store::{StoredCopy, timestamp};
 use wwwoffle_http::head;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new
@@ -277,9 +276,8 @@ pub(super) fn to_queue(
     }
     let secret = head::write_secrets(fields);
     let (parts, ()) = request.into_parts();
-    let queued = Timestamp::try_from(ask.start.now).unwrap_or(Timestamp::UNIX_EPOCH);
-    let mut outgoing =
-        Outgoing::new(ask.places.queued.clone(), head::write_request(&parts), kind, queued);
+    let (place, head) = (ask.places.queued.clone(), head::write_request(&parts));
+    let mut outgoing = Outgoing::new(place, head, kind, timestamp(ask.start.now));
     outgoing.body = body;
     outgoing.secrets = if secret.is_empty() { Secrets::None } else { Secrets::Open(secret) };
     outgoing.summary.asked_from = ask.requester_location();
@@ -293,6 +291,7 @@ mod tests {
     use crate::base::owner::Owner;
     use crate::daemon::testing::TestDaemon;
     use crate::proxy::target::of_url;
+    use jiff::Timestamp;
     use wwwoffle_config::Config;
     use wwwoffle_spool::NewEntry;
 

@@ -3,7 +3,6 @@
 
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Response, StatusCode};
-use jiff::Timestamp;
 use wwwoffle_spool::Error as SpoolError;
 
 use super::ask::ProxyRequest;
@@ -24,7 +23,7 @@ use crate::page::message::{
 use crate::page::ways::FetchOffer;
 use crate::page::{RenderedPage, Shell};
 use crate::proxy::context::ProxyContext;
-use crate::storage::store::StoredCopy;
+use crate::storage::store::{StoredCopy, timestamp};
 
 /// A page as a response.
 #[must_use]
@@ -225,7 +224,7 @@ pub(super) fn origin_failure<'a>(
                 site: authority,
                 chain: &refused.chain,
                 may_be_allowed: refused.sha256.is_some(),
-                now: Timestamp::try_from(clock::now()).unwrap_or(Timestamp::UNIX_EPOCH),
+                now: timestamp(clock::now()),
             },
         },
         Failure::Tls { fault: TlsFault::NotTls, .. } => {
