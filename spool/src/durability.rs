@@ -16,6 +16,7 @@ pub(crate) mod tmp;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -60,6 +61,8 @@ pub(crate) struct Root {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) path: PathBuf,
     pub(crate) durability: Durability,
+    /// When the whole file system may be written again, after that was slow.
+    next_write_out: Mutex<Option<Instant>>,
     tmp: Tmp,
     /// Held while files below `reserve/` change.
     reserve: Mutex<Reserve>,
@@ -78,6 +81,7 @@ impl Root {
             disk,
             path,
             durability,
+            next_write_out: Mutex::default(),
             tmp: Tmp::default(),
             reserve: Mutex::default(),
             recent: Recent::default(),

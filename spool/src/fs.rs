@@ -124,7 +124,9 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Those of the system. The state on the disk is then unknown.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 
-    /// Waits until every change below a directory, by any program, is durable.
+    /// Writes every change of the file system of a directory, by any program. Less is certain than
+    /// after the sync of each file: some systems report no failed writes, or ask for no flush of
+    /// the cache of the disk.
     ///
     /// # Errors
     ///

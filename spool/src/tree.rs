@@ -288,7 +288,7 @@ impl Tree {
         };
         let _told = self.changing(place);
         if self.root.durability == Durability::Batch {
-            let count = {
+            {
                 let _commit = lock(&self.commit);
                 if is_outdated()? {
                     return Ok(false);
@@ -296,14 +296,16 @@ impl Tree {
                 let finished = make()?;
                 let name = (finished.place.key(), finished.place.variant_name());
                 let digest = finished.digest;
-                let (gone, count) = self.pending.add(finished);
-                for gone in gone {
+                for gone in self.pending.add(finished) {
                     self.keep_replaced(&gone, name, digest);
                 }
-                count
-            };
-            if count >= self.pending.max {
-                self.write_batch();
+            }
+            if self.pending.is_full() {
+                let _one = lock(&self.pending.batch);
+                // Another thread may have written a batch in the meantime.
+                if self.pending.is_full() {
+                    self.write_waiting();
+                }
             }
             return Ok(true);
         }
@@ -342,18 +344,24 @@ impl Tree {
     /// for another reason is discarded. Each reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
+        self.write_waiting();
+    }
+
+    /// Writes a batch; the caller holds the lock of batches.
+    fn write_waiting(&self) {
         // The changes of the queue are taken first. The responses to these requests are then in
         // this batch, or already durable.
-        let outbox = self.outbox.due_batch();
+        let mut outbox = self.outbox.due_batch();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
         let waiting = self.pending.snapshot();
+        let (held, unsynced): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|finished| self.pending.is_held(finished));
+        synced.extend(held);
+        self.root.write_out(unsynced.len());
         let threads = self.root.disk.waits_at_once();
-        let sync = |finished: &FinishedFile| {
-            if self.pending.is_held(finished) { Ok(()) } else { finished.file.sync() }
-        };
-        let done = parallel::for_each(&waiting, threads, sync);
-        for (finished, done) in waiting.into_iter().zip(done) {
+        let done = parallel::for_each(&unsynced, threads, |finished| finished.file.sync());
+        for (finished, done) in unsynced.into_iter().zip(done) {
             match done {
                 Ok(()) => synced.push(finished),
                 Err(error) => {
@@ -367,6 +375,10 @@ impl Tree {
             let _told = self.changing(&place);
             let _commit = lock(&self.commit);
             if !self.pending.is_newest(&finished) {
+                // The newer response is not durable yet, so requests leave the queue with the next
+                // batch.
+                outbox.postpone_removals();
+                self.pending.schedule_batch();
                 continue;
             }
             match self.put_in_place(&finished) {

@@ -1,6 +1,7 @@
 //! Renaming and removing files, and syncing their names.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::durability::Root;
 use crate::error::{Error, Result, is_missing};
@@ -10,6 +11,18 @@ use crate::fs::{OpenedFile, parallel, parent};
 
 /// The largest number of directories remembered as synced. If there are more, all are forgotten.
 const MAX_SYNCED: usize = 8_192;
+
+/// The number of files from which writing the whole file system makes their syncs faster. Each sync
+/// then finds its file written, and costs a third.
+const WRITE_OUT_FROM: usize = 16;
+
+/// The shortest pause after a slow write of the whole file system, and the pause as a multiple of
+/// its duration. It is slow because other programs have written much.
+const MIN_PAUSE: Duration = Duration::from_secs(60);
+const PAUSES: u32 = 20;
+
+/// The duration from which such a write is slow.
+const SLOW: Duration = Duration::from_millis(500);
 
 impl Root {
     /// Renames the file `from` to `to`, and creates the missing directories above `to`. If the file
@@ -78,6 +91,21 @@ impl Root {
         let all = directories.iter().flat_map(|path| path.ancestors());
         known.extend(all.filter(|path| path.starts_with(&self.path)).map(Path::to_owned));
         Ok(())
+    }
+
+    /// Writes the whole file system at once if this many files are to be synced next, so that their
+    /// syncs are faster. Nothing depends on the result.
+    pub(crate) fn write_out(&self, files: usize) {
+        let is_paused = lock(&self.next_write_out).is_some_and(|next| Instant::now() < next);
+        if files < WRITE_OUT_FROM || is_paused || !self.is_synced() {
+            return;
+        }
+        let begin = Instant::now();
+        let _each_file_is_synced_afterwards = self.disk.sync_all(&self.path);
+        let took = begin.elapsed();
+        if took >= SLOW {
+            *lock(&self.next_write_out) = Some(begin + took + MIN_PAUSE.max(took * PAUSES));
+        }
     }
 
     /// Waits until the changed name `path` is durable, if the spool syncs files.

@@ -54,6 +54,13 @@ pub(crate) struct DueBatch {
     removed: Vec<(Key, u64)>,
 }
 
+impl DueBatch {
+    /// Leaves the removals for the next batch.
+    pub(crate) fn postpone_removals(&mut self) {
+        self.removed.clear();
+    }
+}
+
 impl DueChanges {
     fn is_time(&self) -> bool {
         self.added.len() + self.removed.len() >= MAX_DUE

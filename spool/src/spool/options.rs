@@ -12,7 +12,7 @@ use crate::tree::versions::Versions;
 pub struct Options {
     /// The setting for what a crash may undo.
     pub durability: Durability,
-    /// The time for which finished entries are collected before they are synced, under
+    /// The longest time for which finished entries are collected before they are synced, under
     /// [`Durability::Batch`].
     pub batch_interval: Duration,
     /// The disk, with the permissions of new directories and files.

@@ -18,12 +18,12 @@ use wwwoffle_url::Key;
 /// The time for which finished entries are collected before they are written as a batch.
 pub const BATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The number of waiting entries at which the caller that finishes an entry writes the batch
-/// itself. Each entry holds its file open.
-pub(crate) const MAX_PENDING: usize = 256;
+/// The largest number of waiting entries, each with its file open. The caller that finishes one more
+/// waits until a batch is written. A batch begins early at a quarter of this number.
+pub(crate) const MAX_PENDING: usize = 1_024;
 
-/// Returns the number of entries at which a batch is written: [`MAX_PENDING`], or an eighth of the
-/// files that the process may open if that is less.
+/// Returns the largest number of waiting entries: [`MAX_PENDING`], or an eighth of the files that
+/// the process may open if that is less.
 fn max_pending() -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -32,15 +32,15 @@ fn max_pending() -> usize {
 
 /// The largest number of finished entries that wait for room on a full disk, each with its file
 /// open.
-const MAX_HELD: usize = MAX_PENDING / 2;
+const MAX_HELD: usize = MAX_PENDING / 8;
 
 /// The finished entries that wait for their names.
 #[derive(Debug)]
 pub(crate) struct Pending {
     gathering: Mutex<Batch>,
     changed: Condvar,
-    /// The number of entries at which a batch is written.
-    pub(crate) max: usize,
+    /// The largest number of waiting entries.
+    max: usize,
     /// Held while a batch is written.
     pub(crate) batch: Mutex<()>,
 }
@@ -65,6 +65,13 @@ struct Batch {
     stopping: bool,
 }
 
+impl Batch {
+    /// The number of entries that do not wait for room.
+    fn ready(&self) -> usize {
+        self.waiting.len().saturating_sub(self.short_of_room.len())
+    }
+}
+
 impl Pending {
     /// The path of the file of this place, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
@@ -81,9 +88,8 @@ impl Pending {
         lock(&self.gathering).waiting.range(slots(key)).next().is_some()
     }
 
-    /// Adds an entry. Returns the waiting entries that it replaces or displaces, and the number of
-    /// entries in the batch.
-    pub(crate) fn add(&self, finished: FinishedFile) -> (Vec<FinishedFile>, usize) {
+    /// Adds an entry. Returns the waiting entries that it replaces or displaces.
+    pub(crate) fn add(&self, finished: FinishedFile) -> Vec<FinishedFile> {
         let mut gathering = lock(&self.gathering);
         let waiting = &mut gathering.waiting;
         let key = finished.place.key();
@@ -95,12 +101,22 @@ impl Pending {
             let oldest = oldest.map(|(slot, _)| *slot);
             gone.extend(oldest.and_then(|slot| waiting.remove(&slot)));
         }
-        let count = waiting.len();
-        // The thread waits for the first entry, and then for the end of the interval.
-        if count == 1 {
+        // The thread waits for the first entry, and then for the end of the interval or for many
+        // entries.
+        if waiting.len() == 1 || gathering.ready() == self.many() {
             self.changed.notify_all();
         }
-        (gone, count)
+        gone
+    }
+
+    /// The number of entries at which a batch begins early.
+    fn many(&self) -> usize {
+        self.max.div_ceil(4)
+    }
+
+    /// Whether no further entry may wait.
+    pub(crate) fn is_full(&self) -> bool {
+        lock(&self.gathering).waiting.len() >= self.max
     }
 
     pub(crate) fn remove(&self, place: &Place) -> Option<FinishedFile> {
@@ -127,11 +143,11 @@ impl Pending {
     /// the first such error is recorded as a failure, not one for each batch. Returns false if the
     /// number of waiting entries has reached its limit.
     pub(crate) fn hold_for_room(&self, root: &Root, finished: &FinishedFile) -> bool {
+        let most = MAX_HELD.min(self.max);
         let (is_first, is_held) = {
             let short_of_room = &mut lock(&self.gathering).short_of_room;
             let is_first = short_of_room.is_empty();
-            let has_place =
-                short_of_room.len() < MAX_HELD || short_of_room.contains(&finished.path);
+            let has_place = short_of_room.len() < most || short_of_room.contains(&finished.path);
             if has_place {
                 short_of_room.insert(finished.path.clone());
             }
@@ -186,7 +202,8 @@ impl Pending {
         self.changed.notify_all();
     }
 
-    /// Waits until the next batch is due. Returns false if the spool is closing.
+    /// Waits until the next batch is due: `interval` after its first entry, or when there are many.
+    /// Returns false if the spool is closing.
     fn gather(&self, interval: Duration) -> bool {
         let idle = |gathering: &mut Batch| {
             gathering.waiting.is_empty() && !gathering.is_requested && !gathering.stopping
@@ -194,7 +211,7 @@ impl Pending {
         let gathering = lock(&self.gathering);
         let gathering =
             self.changed.wait_while(gathering, idle).unwrap_or_else(PoisonError::into_inner);
-        let more = |gathering: &mut Batch| !gathering.stopping;
+        let more = |gathering: &mut Batch| !gathering.stopping && gathering.ready() < self.many();
         let (mut gathering, _) = self
             .changed
             .wait_timeout_while(gathering, interval, more)

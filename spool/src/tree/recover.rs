@@ -44,6 +44,7 @@ pub(crate) fn recover(tree: &Tree, recovery: &mut Recovery) -> Result<()> {
     let (checks, files): (Vec<_>, Vec<_>) =
         names.into_iter().partition(|path| salvage::is_check(path));
     let mut admitted = Vec::new();
+    tree.root.write_out(files.len());
     for path in files {
         // If one file cannot be recovered, the others are still recovered.
         let done = recover_file(tree, &path, recovery, &mut admitted);

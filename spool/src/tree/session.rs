@@ -22,7 +22,8 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts the thread that writes batches, each `interval` after its first entry was finished.
+    /// Starts the thread that writes batches, each at most `interval` after its first entry was
+    /// finished.
     pub(crate) fn new(tree: Arc<Tree>, interval: Duration, lock: Option<Lock>) -> Result<Session> {
         let background = match tree.root.durability {
             Durability::Batch if lock.is_some() => Some(spawn(&tree, interval)?),

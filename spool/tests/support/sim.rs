@@ -52,10 +52,14 @@ struct Machine {
     meanwhile: Meanwhile,
 }
 
-/// Simulated concurrent steps: one runs before the next file creation, the other between two opens
-/// of the same path.
+/// Simulated concurrent steps: before the next file creation, between two opens of the same path,
+/// and before the next sync of a file.
 #[derive(Default)]
-struct Meanwhile(Option<Box<dyn FnOnce() + Send>>, Option<Between>);
+struct Meanwhile(
+    Option<Box<dyn FnOnce() + Send>>,
+    Option<Between>,
+    Option<Box<dyn FnOnce() + Send>>,
+);
 
 /// A concurrent step that runs before a path is opened, after the given number of opens.
 type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
@@ -161,6 +165,11 @@ impl SimDisk {
     /// Does a concurrent step once, before the next file is created.
     pub fn set_meanwhile(&self, done: impl FnOnce() + Send + 'static) {
         self.machine().meanwhile.0 = Some(Box::new(done));
+    }
+
+    /// Does a concurrent step once, before the next sync of a file.
+    pub fn set_before_sync(&self, done: impl FnOnce() + Send + 'static) {
+        self.machine().meanwhile.2 = Some(Box::new(done));
     }
 
     /// Does a concurrent step once, after a path was opened `times` times.
@@ -472,6 +481,10 @@ impl DiskFile for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        let step = self.disk.machine().meanwhile.2.take();
+        if let Some(done) = step {
+            done();
+        }
         let mut machine = self.disk.call()?;
         for (number, node) in machine.nodes.iter_mut().enumerate() {
             match node {
