@@ -78,91 +78,50 @@ pub const MAX_HELD: usize = 4 << 20;
 /// The longest title, in bytes.
 pub const MAX_TITLE: usize = 1024;
 
-/// The use of a reference in a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
-    /// A style sheet, including `@import`.
-    Stylesheet,
-    /// An image: `img`, CSS `url()`, a poster, an image in inline SVG.
-    Image,
-    /// The icon of a page or of its manifest.
-    Icon,
-    /// A font: `@font-face`, or a preloaded font.
-    Font,
-    /// A script, a module or a worker.
-    Script,
-    /// `frame`.
-    Frame,
-    /// `iframe`.
-    IFrame,
-    /// Audio and video, their text tracks, and enclosures of feeds.
-    Media,
-    /// `object` and `embed`.
-    Object,
-    /// A web app manifest.
-    Manifest,
-    /// Data for scripts: preloaded as `fetch`.
-    Data,
-    /// The preview image for other sites (Open Graph, Twitter).
-    Preview,
-    /// A feed of this page or site.
-    Feed,
-    /// A sitemap that another sitemap lists.
-    Sitemap,
-    /// The target of a `meta` refresh.
-    Refresh,
-    /// A link for the reader: `a`, `area`, items of feeds, entries of sitemaps.
-    Page,
+wwwoffle_url::named! {
+    /// The use of a reference in a document.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    pub enum Class {
+        /// A style sheet, including `@import`.
+        Stylesheet = "stylesheet",
+        /// An image: `img`, CSS `url()`, a poster, an image in inline SVG.
+        Image = "image",
+        /// The icon of a page or of its manifest.
+        Icon = "icon",
+        /// A font: `@font-face`, or a preloaded font.
+        Font = "font",
+        /// A script, a module or a worker.
+        Script = "script",
+        /// `frame`.
+        Frame = "frame",
+        /// `iframe`.
+        IFrame = "iframe",
+        /// Audio and video, their text tracks, and enclosures of feeds.
+        Media = "media",
+        /// `object` and `embed`.
+        Object = "object",
+        /// A web app manifest.
+        Manifest = "manifest",
+        /// Data for scripts: preloaded as `fetch`.
+        Data = "data",
+        /// The preview image for other sites (Open Graph, Twitter).
+        Preview = "preview",
+        /// A feed of this page or site.
+        Feed = "feed",
+        /// A sitemap that another sitemap lists.
+        Sitemap = "sitemap",
+        /// The target of a `meta` refresh.
+        Refresh = "refresh",
+        /// A link for the reader: `a`, `area`, items of feeds, entries of sitemaps.
+        Page = "page",
+    }
 }
 
 impl Class {
-    /// All classes, in the order of their names in the options.
-    pub const ALL: [Self; 16] = [
-        Self::Stylesheet,
-        Self::Image,
-        Self::Icon,
-        Self::Font,
-        Self::Script,
-        Self::Frame,
-        Self::IFrame,
-        Self::Media,
-        Self::Object,
-        Self::Manifest,
-        Self::Data,
-        Self::Preview,
-        Self::Feed,
-        Self::Sitemap,
-        Self::Refresh,
-        Self::Page,
-    ];
-
-    /// The name of the class in options.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Stylesheet => "stylesheet",
-            Self::Image => "image",
-            Self::Icon => "icon",
-            Self::Font => "font",
-            Self::Script => "script",
-            Self::Frame => "frame",
-            Self::IFrame => "iframe",
-            Self::Media => "media",
-            Self::Object => "object",
-            Self::Manifest => "manifest",
-            Self::Data => "data",
-            Self::Preview => "preview",
-            Self::Feed => "feed",
-            Self::Sitemap => "sitemap",
-            Self::Refresh => "refresh",
-            Self::Page => "page",
-        }
-    }
-
-    /// Parses a [name](Self::name). `None` if no class has this name.
+    /// Parses a [name](Self::as_str). `None` if no class has this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|class| class.name() == name)
+        Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
 
     /// Guesses the class of a file from its extension. `None` if the extension is unknown.

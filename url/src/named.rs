@@ -1,6 +1,7 @@
 //! Enums whose variants have names.
 
 /// Declares an enum with a name for each variant, which `as_str` returns and `Display` writes.
+/// `ALL` has the variants.
 ///
 /// ```
 /// wwwoffle_url::named! {
@@ -28,6 +29,9 @@ macro_rules! named {
         $visibility enum $Name { $( $(#[$doc])* $Variant, )+ }
 
         impl $Name {
+            /// All variants, in the order of their declaration.
+            $visibility const ALL: [Self; [$( $name ),+].len()] = [$( Self::$Variant ),+];
+
             /// The name.
             #[must_use]
             $visibility const fn as_str(self) -> &'static str {

@@ -104,7 +104,7 @@ mod tests {
             let links = found.links.iter().filter(|link| link.left_out.is_none());
             let links = links.map(|link| {
                 let path = link.url.strip_prefix("http://a.example").unwrap_or(&link.url);
-                format!("{} {path}", link.class.name())
+                format!("{} {path}", link.class)
             });
             assert_eq!(links.collect::<Vec<_>>().join(" "), want, "{field}");
         }

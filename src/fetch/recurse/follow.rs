@@ -224,7 +224,7 @@ impl<'a> Document<'a> {
             return Ok(None);
         }
         next.summary.renew |= self.is_forced(&next.summary.runs);
-        next.summary.class = Some(chosen.link.class.name().to_owned());
+        next.summary.class = Some(chosen.link.class.to_string());
         next.nesting = self.nesting();
         let page =
             self.outgoing.summary.page.as_ref().filter(|_| self.outgoing.summary.class.is_some());

@@ -20,7 +20,7 @@ fn shown(kind: BodyKind, document: &str) -> String {
             let url = url.strip_prefix("/d/").unwrap_or(url);
             let nofollow = if link.nofollow { " nofollow" } else { "" };
             let reason = link.left_out.map_or(String::new(), |reason| format!(" {reason:?}"));
-            format!("{} {url}{nofollow}{reason}", link.class.name())
+            format!("{} {url}{nofollow}{reason}", link.class)
         })
         .collect();
     if let Some(title) = whole.title {

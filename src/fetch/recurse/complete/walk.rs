@@ -367,7 +367,7 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         self.known.insert(url.key(), index);
         self.way.list.push(PartItem {
             url: url.as_str().to_owned(),
-            class: class.name().to_owned(),
+            class: class.to_string(),
             from: (from.class.is_some() || from.hops > 0).then(|| from.url.as_str().to_owned()),
             state: PartState::Absent,
             reason: None,
