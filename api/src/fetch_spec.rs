@@ -1,7 +1,6 @@
 //! The extent of a fetch beyond the requested page: sub-resources and linked pages.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_url::url_encode_form_args;
@@ -14,60 +13,33 @@ pub const MAX_DEPTH: u16 = 1_000;
 /// The value of "parts" that leaves the choice to the configuration.
 pub const AS_CONFIGURED: &str = "configured";
 
-/// A class of sub-resources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartClass {
-    /// Style sheets and their imports.
-    Stylesheets,
-    /// Images.
-    Images,
-    /// Icons of a page.
-    Icons,
-    /// Fonts.
-    Fonts,
-    /// Scripts.
-    Scripts,
-    /// Frames of a frame set.
-    Frames,
-    /// Frames inside a page.
-    Iframes,
-    /// Audio and video.
-    Media,
-    /// Content of plug-ins.
-    Objects,
+wwwoffle_url::named! {
+    /// A class of sub-resources.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum PartClass {
+        /// Style sheets and their imports.
+        Stylesheets = "stylesheets",
+        /// Images.
+        Images = "images",
+        /// Icons of a page.
+        Icons = "icons",
+        /// Fonts.
+        Fonts = "fonts",
+        /// Scripts.
+        Scripts = "scripts",
+        /// Frames of a frame set.
+        Frames = "frames",
+        /// Frames inside a page.
+        Iframes = "iframes",
+        /// Audio and video.
+        Media = "media",
+        /// Content of plug-ins.
+        Objects = "objects",
+    }
 }
 
 impl PartClass {
-    /// All classes in display order.
-    pub const ALL: [Self; 9] = [
-        Self::Stylesheets,
-        Self::Images,
-        Self::Icons,
-        Self::Fonts,
-        Self::Scripts,
-        Self::Frames,
-        Self::Iframes,
-        Self::Media,
-        Self::Objects,
-    ];
-
-    /// The name of the class in forms, on the command line and in the configuration.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Stylesheets => "stylesheets",
-            Self::Images => "images",
-            Self::Icons => "icons",
-            Self::Fonts => "fonts",
-            Self::Scripts => "scripts",
-            Self::Frames => "frames",
-            Self::Iframes => "iframes",
-            Self::Media => "media",
-            Self::Objects => "objects",
-        }
-    }
-
     /// The class of this name. `None` if there is no such class.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
@@ -79,12 +51,6 @@ impl PartClass {
 /// follows by default.
 const WITH: [(PartClass, PartClass); 2] =
     [(PartClass::Icons, PartClass::Images), (PartClass::Fonts, PartClass::Stylesheets)];
-
-impl fmt::Display for PartClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// The bounds of a recursive fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

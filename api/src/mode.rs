@@ -5,43 +5,29 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The mode of the proxy, which decides how a request for a page is handled.
-///
-/// A request reads the mode once, at its start. A later switch does not affect it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Mode {
-    /// Pages are fetched from their origins; stored copies are revalidated.
-    #[default]
-    Online,
-    /// No connection to an origin is opened. Stored copies are served, and requests for missing
-    /// pages are queued.
-    Offline,
-    /// Stored copies are served at once, and only missing pages are fetched.
-    Autodial,
+wwwoffle_url::named! {
+    /// The mode of the proxy, which decides how a request for a page is handled.
+    ///
+    /// A request reads the mode once, at its start. A later switch does not affect it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Mode {
+        /// Pages are fetched from their origins; stored copies are revalidated.
+        #[default]
+        Online = "online",
+        /// No connection to an origin is opened. Stored copies are served, and requests for missing
+        /// pages are queued.
+        Offline = "offline",
+        /// Stored copies are served at once, and only missing pages are fetched.
+        Autodial = "autodial",
+    }
 }
 
 impl Mode {
-    /// The word used on the command line, in the API and in the state file.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Online => "online",
-            Mode::Offline => "offline",
-            Mode::Autodial => "autodial",
-        }
-    }
-
     /// Whether a connection to an origin may be opened in this mode.
     #[must_use]
     pub const fn may_dial(self) -> bool {
         !matches!(self, Mode::Offline)
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

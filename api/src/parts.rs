@@ -80,32 +80,20 @@ pub struct PartItem<Words = String> {
     pub reason: Option<Words>,
 }
 
-/// The state of a sub-resource, the worst first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PartState {
-    /// The sub-resource is not stored and was not requested.
-    Absent,
-    /// The sub-resource could not be fetched, or its origin responded with an error.
-    Failed,
-    /// The sub-resource is queued.
-    Queued,
-    /// The sub-resource is not stored, and would not be fetched with the page.
-    LeftOut,
-    /// The sub-resource is stored.
-    Kept,
-}
-
-impl PartState {
-    /// The state as a word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Absent => "missing",
-            Self::Failed => "failed",
-            Self::Queued => "queued",
-            Self::LeftOut => "left out",
-            Self::Kept => "stored",
-        }
+wwwoffle_url::named! {
+    /// The state of a sub-resource, the worst first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum PartState {
+        /// The sub-resource is not stored and was not requested.
+        Absent = "missing",
+        /// The sub-resource could not be fetched, or its origin responded with an error.
+        Failed = "failed",
+        /// The sub-resource is queued.
+        Queued = "queued",
+        /// The sub-resource is not stored, and would not be fetched with the page.
+        LeftOut = "left out",
+        /// The sub-resource is stored.
+        Kept = "stored",
     }
 }
