@@ -13,7 +13,7 @@ use super::squeeze::CUT;
 use super::{Class, Link, MAX_LINK_BYTES, MAX_LINKS, Omission, References, Truncation, Viewport};
 
 /// The references of a document and its inner documents.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Collector {
     pub(super) found: References,
     pub(super) want: Viewport,
@@ -24,30 +24,13 @@ pub(super) struct Collector {
     pub(super) inner: usize,
     /// Whether a `base` was found. Only the first `base` of a document counts.
     has_base: bool,
-    /// The encoding of queries.
-    encoding: &'static Encoding,
+    /// The encoding of queries. `None` is UTF-8.
+    encoding: Option<&'static Encoding>,
     bytes: usize,
     /// The index of each link, by the hash of its URL and class. If different links have the same
     /// hash, all of them are reported.
     seen: HashMap<u64, usize>,
     hasher: RandomState,
-}
-
-impl Default for Collector {
-    fn default() -> Self {
-        Self {
-            found: References::default(),
-            want: Viewport::default(),
-            base: None,
-            document: None,
-            inner: 0,
-            has_base: false,
-            encoding: UTF_8,
-            bytes: 0,
-            seen: HashMap::new(),
-            hasher: RandomState::new(),
-        }
-    }
 }
 
 impl Collector {
@@ -61,7 +44,7 @@ impl Collector {
         self.found.charset = encoding.name();
         // URL Standard, *query state*: queries are encoded like form submissions, in UTF-8 if the
         // document is UTF-16.
-        self.encoding = encoding.output_encoding();
+        self.encoding = Some(encoding.output_encoding());
     }
 
     /// Sets the base of relative references. HTML §4.2.3: the first `base` with `href` counts,
@@ -105,7 +88,7 @@ impl Collector {
         if !matches!(url.scheme(), "http" | "https" | "ftp") {
             return Some(url);
         }
-        match with_query_encoded(reference, self.encoding) {
+        match with_query_encoded(reference, self.encoding.unwrap_or(UTF_8)) {
             Some(encoded) => BrowserUrl::parse(&encoded, Some(base)).ok(),
             None => Some(url),
         }
