@@ -170,22 +170,6 @@ pub enum Omission {
     Inert,
 }
 
-impl Omission {
-    /// The reason in words, to follow "left out: ".
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::OnePixel => "images of one pixel are not fetched",
-            Self::NotTaken => "browsers use another size of it",
-            Self::Unsupported => "a type that browsers do not show",
-            Self::Service => "an address for programs, not a page",
-            Self::Implied => "browsers request it on their own; no saved page names it",
-            Self::Protocol => "its protocol is not fetched",
-            Self::Inert => "it is inside a `<template>`, which only scripts use",
-        }
-    }
-}
-
 /// A reference of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
@@ -212,19 +196,6 @@ pub enum Truncation {
     Nesting,
     /// The document does not have the format of its type.
     Malformed,
-}
-
-impl Truncation {
-    /// The reason in words, to follow "not read to its end: ".
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::Links => "it has too many links",
-            Self::Memory => "a single tag or rule in it is too long",
-            Self::Nesting => "it is nested too deep",
-            Self::Malformed => "it is malformed",
-        }
-    }
 }
 
 /// The references of a document.

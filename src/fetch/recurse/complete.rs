@@ -6,7 +6,7 @@
 //! the command line run the same check. It blocks, so async callers run it on a blocking thread.
 
 mod document;
-mod rule;
+pub(super) mod rule;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -13,6 +13,7 @@ use wwwoffle_spool::{Outgoing, RunMembership};
 use wwwoffle_url::{CanonicalUrl, Key};
 
 use super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose};
+use super::complete::rule::of_cut;
 use super::read::{Contents, read};
 use super::robots;
 use super::run::{LeftOut, Run, UrlOutcome, links_left};
@@ -147,7 +148,7 @@ impl<'a> Document<'a> {
         let (found, why) = match read(store, copy, &browser(&self.config)).await {
             Ok(None) => return None,
             Ok(Some(Contents { found, broken_off: None })) => {
-                let why = found.cut.map(|cut| cut.reason().to_owned());
+                let why = found.cut.map(|cut| of_cut(cut).to_string());
                 (Some(found), why)
             }
             Ok(Some(Contents { found, broken_off: Some(error) })) => {

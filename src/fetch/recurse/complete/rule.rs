@@ -79,36 +79,11 @@ pub(super) fn of_kind(why: Omission) -> Text {
 }
 
 /// The reason why a document was not read to its end.
-pub(super) fn of_cut(why: Truncation) -> Text {
+pub(in crate::fetch::recurse) fn of_cut(why: Truncation) -> Text {
     match why {
         Truncation::Links => tr("it has too many links"),
         Truncation::Memory => tr("a single tag or rule in it is too long"),
         Truncation::Nesting => tr("it is nested too deep"),
         Truncation::Malformed => tr("it is malformed"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_show_the_same_reasons_as_the_log() {
-        for why in [
-            Omission::OnePixel,
-            Omission::NotTaken,
-            Omission::Unsupported,
-            Omission::Service,
-            Omission::Implied,
-            Omission::Protocol,
-            Omission::Inert,
-        ] {
-            assert!(of_kind(why).to_string().starts_with(why.reason()), "{why:?}");
-        }
-        for why in
-            [Truncation::Links, Truncation::Memory, Truncation::Nesting, Truncation::Malformed]
-        {
-            assert_eq!(of_cut(why).to_string(), why.reason());
-        }
     }
 }
