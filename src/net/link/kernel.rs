@@ -4,6 +4,9 @@
 use std::io;
 use std::time::Duration;
 
+pub(super) use inner::Changes;
+use inner::read_connectivity_blocking;
+
 use super::judge::route_text;
 use crate::base::shown;
 use crate::base::text::{Text, tr};
@@ -57,27 +60,6 @@ impl Gap {
 /// The delay after a change, so that related changes are handled together.
 pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
-/// The subscription to changes of interfaces, addresses and routes.
-#[derive(Debug)]
-pub(super) struct Changes(inner::Changes);
-
-impl Changes {
-    /// Starts to listen.
-    pub(super) fn listen() -> io::Result<Self> {
-        inner::Changes::listen().map(Self)
-    }
-
-    /// Waits for the next change. Dropping the future loses no change.
-    pub(super) async fn next(&self) -> io::Result<()> {
-        self.0.next().await
-    }
-}
-
-/// Reads how the machine is connected now. Blocks until the kernel answers.
-pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
-    inner::read_connectivity_blocking()
-}
-
 /// Calls [`read_connectivity_blocking`] outside the threads of the runtime.
 pub(super) async fn read_connectivity() -> io::Result<Connectivity> {
     crate::base::live::blocking(read_connectivity_blocking).await
@@ -111,18 +93,21 @@ mod inner {
     /// The maximum number of changes handled together.
     const MAX_CHANGES: usize = 256;
 
+    /// The subscription to changes of interfaces, addresses and routes.
     #[derive(Debug)]
-    pub(super) struct Changes(AsyncFd<OwnedFd>);
+    pub(in crate::net::link) struct Changes(AsyncFd<OwnedFd>);
 
     impl Changes {
-        pub(super) fn listen() -> io::Result<Self> {
+        /// Starts to listen.
+        pub(in crate::net::link) fn listen() -> io::Result<Self> {
             let socket = open(SocketFlags::NONBLOCK, GROUPS)?;
             #[expect(deprecated, reason = "the descriptor is owned, so it stays open for as long")]
             let socket = AsyncFd::with_interest(socket, Interest::READABLE)?;
             Ok(Self(socket))
         }
 
-        pub(super) async fn next(&self) -> io::Result<()> {
+        /// Waits for the next change. Dropping the future loses no change.
+        pub(in crate::net::link) async fn next(&self) -> io::Result<()> {
             let mut ready = self.0.readable().await?;
             let mut bytes = [0; 1024];
             for _ in 0..MAX_CHANGES {
@@ -141,6 +126,7 @@ mod inner {
         }
     }
 
+    /// Reads how the machine is connected now. Blocks until the kernel answers.
     pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
         let socket = open(SocketFlags::empty(), 0)?;
         let mut table = Table::default();
@@ -172,19 +158,23 @@ mod inner {
 
     use super::Connectivity;
 
+    /// The subscription to changes of interfaces, addresses and routes.
     #[derive(Debug)]
-    pub(super) struct Changes;
+    pub(in crate::net::link) struct Changes;
 
     impl Changes {
-        pub(super) fn listen() -> io::Result<Self> {
+        /// Starts to listen.
+        pub(in crate::net::link) fn listen() -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
 
-        pub(super) async fn next(&self) -> io::Result<()> {
+        /// Waits for the next change. Dropping the future loses no change.
+        pub(in crate::net::link) async fn next(&self) -> io::Result<()> {
             std::future::pending().await
         }
     }
 
+    /// Reads how the machine is connected now. Blocks until the kernel answers.
     pub(super) fn read_connectivity_blocking() -> io::Result<Connectivity> {
         Err(io::ErrorKind::Unsupported.into())
     }
