@@ -71,6 +71,21 @@ impl Span {
     }
 }
 
+/// Sorts the ranges, and joins those that overlap or have at most `gap` bytes between them.
+fn merged(mut spans: Vec<Span>, gap: u64) -> Vec<Span> {
+    spans.sort_unstable();
+    let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match joined.last_mut() {
+            Some(last) if span.start <= last.end.saturating_add(gap) => {
+                last.end = last.end.max(span.end);
+            }
+            _ => joined.push(span),
+        }
+    }
+    joined
+}
+
 /// Parses one or more decimal digits. A number that is too large saturates.
 ///
 /// `None` for any other byte, including a sign or a space.

@@ -1,7 +1,7 @@
 //! The `Range` field (RFC 9110 §14.2), and the bytes that satisfy it.
 
 use super::stored::StoredRanges;
-use super::{MAX_POSITION, Span, digits};
+use super::{MAX_POSITION, Span, digits, merged};
 
 /// The maximum number of ranges in one field. A request with more ranges gets the whole
 /// representation, which §14.2 allows for suspected attacks. Document viewers request dozens of
@@ -100,8 +100,9 @@ impl Ranges {
             return RangeSelection::Whole;
         }
         let mut spans: Vec<Span> = self.0.iter().filter_map(|range| range.within(length)).collect();
-        if has_neighbours(&spans) {
-            spans = join_spans(spans);
+        let joined = merged(spans.clone(), PART);
+        if joined.len() < spans.len() {
+            spans = joined;
         }
         match spans.as_slice() {
             [] => RangeSelection::Nothing,
@@ -161,28 +162,4 @@ impl Range {
             Range::Last(wanted) => Span::new(length.saturating_sub(wanted), length),
         }
     }
-}
-
-/// Whether any two ranges overlap, or the gap between them is at most the overhead of another part.
-fn has_neighbours(spans: &[Span]) -> bool {
-    let mut sorted = spans.to_vec();
-    sorted.sort_unstable();
-    sorted.iter().zip(sorted.iter().skip(1)).any(|(one, next)| are_near(*one, *next))
-}
-
-fn join_spans(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_unstable();
-    let mut joined: Vec<Span> = Vec::with_capacity(spans.len());
-    for span in spans {
-        match joined.last_mut() {
-            Some(last) if are_near(*last, span) => last.end = last.end.max(span.end),
-            _ => joined.push(span),
-        }
-    }
-    joined
-}
-
-/// Whether two ranges, in ascending order, overlap or nearly touch.
-fn are_near(one: Span, next: Span) -> bool {
-    next.start <= one.end.saturating_add(PART)
 }

@@ -1,6 +1,6 @@
 //! The stored and missing bytes of a representation.
 
-use super::Span;
+use super::{Span, merged};
 
 /// The stored bytes: disjoint ranges in ascending order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,16 +10,7 @@ impl StoredRanges {
     /// The union of `spans`, which may overlap and come in any order.
     #[must_use]
     pub fn new(spans: impl IntoIterator<Item = Span>) -> Self {
-        let mut spans: Vec<Span> = spans.into_iter().collect();
-        spans.sort_unstable();
-        let mut held: Vec<Span> = Vec::with_capacity(spans.len());
-        for span in spans {
-            match held.last_mut() {
-                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-                _ => held.push(span),
-            }
-        }
-        Self(held)
+        Self(merged(spans.into_iter().collect(), 0))
     }
 
     /// The stored ranges, which neither overlap nor touch.
