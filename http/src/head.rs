@@ -7,6 +7,7 @@ use http::header::{
 };
 use http::request;
 use http::{HeaderMap, StatusCode};
+use httparse::Status;
 
 /// The most fields read from a stored head.
 const MAX_FIELDS: usize = 512;
@@ -133,10 +134,7 @@ pub fn write_secrets(fields: &HeaderMap) -> Vec<u8> {
 pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut answer = httparse::Response::new(&mut fields);
-    match answer.parse(head) {
-        Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(_) => return Err(MalformedHead),
-    }
+    answer.parse(head).ok().filter(Status::is_complete).ok_or(MalformedHead)?;
     let status =
         answer.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(MalformedHead)?;
     Ok((status, read_fields(answer.headers)?))
@@ -151,10 +149,7 @@ pub fn read_response(head: &[u8]) -> Result<(StatusCode, HeaderMap), MalformedHe
 pub fn read_request(head: &[u8], secrets: &[u8]) -> Result<request::Parts, MalformedHead> {
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
-    match parsed.parse(head) {
-        Ok(httparse::Status::Complete(_)) => {}
-        Ok(httparse::Status::Partial) | Err(_) => return Err(MalformedHead),
-    }
+    parsed.parse(head).ok().filter(Status::is_complete).ok_or(MalformedHead)?;
     let mut request = http::Request::builder()
         .method(parsed.method.unwrap_or_default())
         .uri(parsed.path.unwrap_or_default())
@@ -179,8 +174,8 @@ pub fn read_lines(lines: &[u8]) -> Result<HeaderMap, MalformedHead> {
     text.extend_from_slice(b"\r\n");
     let mut fields = vec![httparse::EMPTY_HEADER; MAX_FIELDS];
     match httparse::parse_headers(&text, &mut fields) {
-        Ok(httparse::Status::Complete((_, fields))) => read_fields(fields),
-        Ok(httparse::Status::Partial) | Err(_) => Err(MalformedHead),
+        Ok(Status::Complete((_, fields))) => read_fields(fields),
+        Ok(Status::Partial) | Err(_) => Err(MalformedHead),
     }
 }
 

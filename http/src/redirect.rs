@@ -1,7 +1,7 @@
 //! Where a redirect leads (RFC 9110 §15.4).
 
 use http::StatusCode;
-use http::header::{HeaderMap, LOCATION};
+use http::header::{HeaderMap, HeaderName, LOCATION};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
 
 /// The URL to which a response redirects. `base` is the URL of the request. `None` if the response
@@ -11,7 +11,12 @@ pub fn location(base: &str, status: StatusCode, fields: &HeaderMap) -> Option<St
     if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
-    let reference = std::str::from_utf8(fields.get(LOCATION)?.as_bytes()).ok()?;
+    resolved(base, &LOCATION, fields)
+}
+
+/// The URL in the field `name`, made absolute (RFC 9110 §8.7, §10.2.2).
+pub(crate) fn resolved(base: &str, name: &HeaderName, fields: &HeaderMap) -> Option<String> {
+    let reference = std::str::from_utf8(fields.get(name)?.as_bytes()).ok()?;
     match resolve(base, reference, ResolutionRules::Browser) {
         Ok(Resolution::Url(url)) => Some(url),
         Ok(Resolution::CurrentDocument { .. }) | Err(_) => None,

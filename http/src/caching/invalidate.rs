@@ -1,8 +1,10 @@
 //! Which stored responses an unsafe request invalidates (RFC 9111 §4.4).
 
-use http::header::{CONTENT_LOCATION, HeaderName, LOCATION};
+use http::header::{CONTENT_LOCATION, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
-use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+use crate::redirect::resolved;
 
 /// The safe methods (RFC 9110 §9.2.1 and the registry of §16.1.1). An unknown method counts as
 /// unsafe.
@@ -35,7 +37,9 @@ pub fn invalidated_urls(
     let mut urls = vec![target.without_credentials()];
     let named = [LOCATION, CONTENT_LOCATION]
         .iter()
-        .filter_map(|name| named(name, target, answer, local))
+        .filter_map(|name| resolved(target.as_str(), name, answer))
+        .filter_map(|url| CanonicalUrl::parse(&url, local).ok())
+        .map(|url| url.without_credentials())
         .filter(|url| is_same_origin(url, target));
     for url in named {
         if !urls.contains(&url) {
@@ -43,22 +47,6 @@ pub fn invalidated_urls(
         }
     }
     urls
-}
-
-/// The URL in the field `name`, made absolute (RFC 9110 §8.7, §10.2.2).
-fn named(
-    name: &HeaderName,
-    target: &CanonicalUrl,
-    answer: &HeaderMap,
-    local: &LocalHost,
-) -> Option<CanonicalUrl> {
-    let reference = std::str::from_utf8(answer.get(name)?.as_bytes()).ok()?;
-    match resolve(target.as_str(), reference, ResolutionRules::Browser) {
-        Ok(Resolution::Url(url)) => {
-            CanonicalUrl::parse(&url, local).ok().map(|url| url.without_credentials())
-        }
-        Ok(Resolution::CurrentDocument { .. }) | Err(_) => None,
-    }
 }
 
 fn is_same_origin(one: &CanonicalUrl, other: &CanonicalUrl) -> bool {
