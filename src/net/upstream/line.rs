@@ -12,31 +12,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, Join, ReadBuf, join};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// The connection, for the task that runs it.
+pub(super) type ProbedStream = Join<SharedReader, OwnedWriteHalf>;
+
+/// The half of the connection that the task reads.
 #[derive(Debug)]
-pub(super) struct ProbedStream {
-    inward: Arc<Mutex<OwnedReadHalf>>,
-    outward: OwnedWriteHalf,
-}
+pub(super) struct SharedReader(Arc<Mutex<OwnedReadHalf>>);
 
 /// A weak reference to the connection, to check whether it may be used. It does not keep the
 /// connection open.
 #[derive(Clone, Debug)]
 pub(super) struct StreamProbe(Weak<Mutex<OwnedReadHalf>>);
 
-impl ProbedStream {
-    pub(super) fn new(stream: TcpStream) -> Self {
-        let (inward, outward) = stream.into_split();
-        Self { inward: Arc::new(Mutex::new(inward)), outward }
-    }
-
-    pub(super) fn probe(&self) -> StreamProbe {
-        StreamProbe(Arc::downgrade(&self.inward))
-    }
+/// Prepares a connection for its task, with the reference to check it.
+pub(super) fn probed(stream: TcpStream) -> (ProbedStream, StreamProbe) {
+    let (inward, outward) = stream.into_split();
+    let inward = Arc::new(Mutex::new(inward));
+    let probe = StreamProbe(Arc::downgrade(&inward));
+    (join(SharedReader(inward), outward), probe)
 }
 
 impl StreamProbe {
@@ -54,42 +51,12 @@ fn lock(inward: &Mutex<OwnedReadHalf>) -> MutexGuard<'_, OwnedReadHalf> {
     inward.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl AsyncRead for ProbedStream {
+impl AsyncRead for SharedReader {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut *lock(&self.inward)).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for ProbedStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.outward).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.outward).poll_write_vectored(cx, bytes)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.outward.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.outward).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.outward).poll_shutdown(cx)
+        Pin::new(&mut *lock(&self.0)).poll_read(cx, buffer)
     }
 }

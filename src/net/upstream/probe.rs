@@ -6,7 +6,7 @@ use http_body_util::BodyExt;
 use hyper::{Request, Response};
 
 use super::h1::NewHttp1;
-use super::line::ProbedStream;
+use super::line::probed;
 use super::message::OutgoingMessage;
 use super::tls::Offer;
 use super::{Failure, Origin, Outbound, Scheme, TlsDetails, Upstream};
@@ -30,8 +30,7 @@ impl Upstream {
         if let Some(parent) = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http) {
             parent.address(origin, &mut head)?;
         }
-        let stream = ProbedStream::new(self.dialer().probe(origin).await?);
-        let probe = stream.probe();
+        let (stream, probe) = probed(self.dialer().probe(origin).await?);
         let exchange = async {
             let new = if origin.scheme == Scheme::Http {
                 NewHttp1::begin(stream, None, probe, &self.tasks).await?

@@ -7,7 +7,7 @@ use hyper::{Response, StatusCode};
 
 use super::answer::{Answer, AnswerBody, Lease};
 use super::h1::{self, ConnectionUsers, Http1Connection, NewHttp1};
-use super::line::ProbedStream;
+use super::line::probed;
 use super::message::OutgoingMessage;
 use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
@@ -202,8 +202,7 @@ impl Upstream {
         }
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
-        let stream = ProbedStream::new(stream);
-        let probe = stream.probe();
+        let (stream, probe) = probed(stream);
         if origin.scheme == Scheme::Http {
             return NewHttp1::begin(stream, None, probe, &self.tasks)
                 .await
