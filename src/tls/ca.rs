@@ -68,19 +68,13 @@ pub enum BadAuthority {
     Name(String),
     /// Creating a key or signature failed.
     #[error("a key or certificate cannot be made")]
-    Making(#[source] rcgen::Error),
+    Making(#[from] rcgen::Error),
     /// rustls refused the certificate.
     #[error("TLS cannot be set up")]
     Tls(#[source] rustls::Error),
     /// The system cannot supply random bytes.
     #[error("the system has no randomness")]
     Random(#[from] getrandom::Error),
-}
-
-impl From<rcgen::Error> for BadAuthority {
-    fn from(error: rcgen::Error) -> Self {
-        Self::Making(error)
-    }
 }
 
 /// Our certificate authority with its private key.

@@ -68,22 +68,16 @@ impl Dialer {
     /// time for all addresses together, after the lookup.
     #[must_use]
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
-        let (refused, probes) = (AtomicU64::new(0), AtomicU64::new(0));
-        let lookups = Arc::new(Semaphore::new(MAX_LOOKUPS));
-        let (dns_timeout, connect_timeout) =
-            (Adjustable::new(dns_timeout), Adjustable::new(connect_timeout));
-        let in_force = Arc::new(ArcSwap::from_pointee(Config::default()));
-        let (reports, guard) = (None, InwardGuard::default());
         Self {
             mode,
-            dns_timeout,
-            connect_timeout,
-            refused,
-            probes,
-            reports,
-            lookups,
-            in_force,
-            guard,
+            dns_timeout: Adjustable::new(dns_timeout),
+            connect_timeout: Adjustable::new(connect_timeout),
+            refused: AtomicU64::default(),
+            probes: AtomicU64::default(),
+            reports: None,
+            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
+            in_force: Arc::default(),
+            guard: InwardGuard::default(),
             statistics: Arc::default(),
         }
     }
