@@ -40,14 +40,9 @@ mod trust;
 mod url;
 mod verbs;
 
-use std::{
-    ffi::OsString,
-    fmt,
-    io::{BufRead, Write},
-    net::SocketAddr,
-    path::PathBuf,
-    time::Duration,
-};
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{BufRead, Write};
 
 use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -57,8 +52,7 @@ use self::args::{Arguments, Verb};
 use self::failure::VerbFailure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
-use crate::base::live::Live;
-use crate::base::mode::ModeSetting;
+use crate::daemon::run::Start;
 
 /// The standard streams of a verb.
 pub struct Terminal<'a> {
@@ -87,21 +81,6 @@ pub(crate) struct VerbContext<'a> {
     pub(crate) terminal: Terminal<'a>,
 }
 
-/// The options to run the daemon with.
-#[derive(Debug)]
-pub struct ServeOptions {
-    /// The configuration, which is reloaded when it changes.
-    pub live: Live,
-    /// The spool: as typed, configured, or from the environment.
-    pub spool: PathBuf,
-    /// Where to listen: as typed or configured.
-    pub listen: Vec<SocketAddr>,
-    /// The mode to start in; `None` for the one at the last stop.
-    pub mode: Option<ModeSetting>,
-    /// Time after the start in which nothing is removed automatically; `None` for the default.
-    pub rest: Option<Duration>,
-}
-
 /// Runs the program. The first of `args` is the name of the program. `serve` is called to run the
 /// daemon.
 ///
@@ -110,7 +89,7 @@ pub fn run<'a>(
     args: impl IntoIterator<Item = OsString>,
     environment: &'a Environment,
     mut terminal: Terminal<'a>,
-    serve: impl FnOnce(ServeOptions, &mut Terminal<'_>) -> ExitStatus,
+    serve: impl FnOnce(Start, &mut Terminal<'_>) -> ExitStatus,
 ) -> ExitStatus {
     let typed: Vec<OsString> = args.into_iter().collect();
     let Arguments { config, spool, verb } = match Arguments::try_parse_from(&typed) {

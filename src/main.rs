@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use wwwoffle::base::exit::ExitStatus;
-use wwwoffle::cli::{self, ServeOptions, Terminal, environment};
+use wwwoffle::cli::{self, Terminal, environment};
 use wwwoffle::daemon::run::{self, Start};
 
 /// Gives free memory back while the daemon runs: see "Allocator" in `docs/decisions.md`.
@@ -20,14 +20,13 @@ fn main() -> ExitCode {
     cli::run(std::env::args_os(), &environment::read(), terminal, serve).into()
 }
 
-fn serve(options: ServeOptions, terminal: &mut Terminal<'_>) -> ExitStatus {
-    let ServeOptions { live, spool, listen, mode, rest } = options;
+fn serve(start: Start, terminal: &mut Terminal<'_>) -> ExitStatus {
     let ready = |line: &str| {
         // The reader of the output may have gone.
         let _nobody_reads = writeln!(terminal.stdout, "{line}");
         let _nobody_reads = terminal.stdout.flush();
     };
-    match run::run(Start { live, spool, listen, mode, rest }, ready) {
+    match run::run(start, ready) {
         Ok(()) => ExitStatus::Done,
         Err(refusal) => {
             // If standard error is closed too, the error cannot be reported.

@@ -18,7 +18,7 @@ use super::files::{print_only_json, reader};
 use super::own_daemon::OwnDaemon;
 use super::settings::Settings;
 use super::verbs::{EventFormat, follow};
-use super::{ServeOptions, Terminal, VerbContext};
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
 use crate::base::{clock, shown, small_file};
@@ -116,7 +116,7 @@ fn bundle_spool_path(file: &Path) -> PathBuf {
 fn start(settings: &Settings<'_>) -> VerbResult<OwnDaemon> {
     let typed =
         Serve { spool: None, listen: Vec::new(), mode: Some(ModeSetting::Online), rest: None };
-    let mut options: ServeOptions = settings.serve_options(typed)?;
+    let mut options = settings.serve_options(typed)?;
     options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     OwnDaemon::start(options).map(|(own, _)| own)
 }

@@ -3,7 +3,6 @@
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
 
-use super::ServeOptions;
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use crate::base::exit::ExitStatus;
@@ -15,12 +14,10 @@ pub(super) struct OwnDaemon(JoinHandle<Result<(), StartFailure>>);
 
 impl OwnDaemon {
     /// Starts the daemon, waits until it listens, and returns the line that names its addresses.
-    pub(super) fn start(options: ServeOptions) -> VerbResult<(Self, String)> {
-        let ServeOptions { live, spool, listen, mode, rest } = options;
+    pub(super) fn start(options: Start) -> VerbResult<(Self, String)> {
         let (ready, listens) = sync_channel(1);
-        let start = Start { live, spool, listen, mode, rest };
         let daemon = thread::spawn(move || {
-            run::run(start, |line| {
+            run::run(options, |line| {
                 // The receiver is alive: `recv` below waits for this line.
                 let _heard = ready.send(line.to_owned());
             })

@@ -8,9 +8,10 @@ use wwwoffle_url::LocalHost;
 use super::args::Serve;
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::{ServeOptions, programs};
+use super::programs;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
+use crate::daemon::run::Start;
 
 /// The settings shared by all verbs. The configuration is read when a verb needs it.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ impl<'a> Settings<'a> {
     }
 
     /// Returns the options to run the daemon with.
-    pub(crate) fn serve_options(&self, typed: Serve) -> VerbResult<ServeOptions> {
+    pub(crate) fn serve_options(&self, typed: Serve) -> VerbResult<Start> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
         let LoadedConfig { text, config, .. } = loaded.map_err(|faults| config_failure(&faults))?;
@@ -48,7 +49,7 @@ impl<'a> Settings<'a> {
         };
         let live = Live::new(lookup, config, text.text, watch);
         let rest = typed.rest.map(Duration::from_secs);
-        Ok(ServeOptions { live, spool, listen, mode: typed.mode, rest })
+        Ok(Start { live, spool, listen, mode: typed.mode, rest })
     }
 
     /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Environment, ExitStatus, ServeOptions, Terminal, run};
+use super::{Environment, ExitStatus, Start, Terminal, run};
 
 /// The output and exit status of a command line.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(super) struct Ran {
     pub(super) status: ExitStatus,
     pub(super) out: String,
     pub(super) err: String,
-    served: Option<ServeOptions>,
+    served: Option<Start>,
 }
 
 pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
