@@ -2,7 +2,7 @@
 
 use super::VerbContext;
 use super::failure::VerbResult;
-use super::files::print_only_json;
+use super::files::print_lines;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::progress;
@@ -17,12 +17,9 @@ pub(super) fn run(json: bool, end: Option<u64>, context: &mut VerbContext<'_>) -
         return Ok(ExitStatus::Done);
     }
     let status: Status = control.get("/api/status")?;
-    if json {
-        return print_only_json(&status.downloads, out);
-    }
-    for download in &status.downloads {
+    let lines = status.downloads.iter().map(|download| {
         let (line, url) = (progress::describe_download(download), shown::line(&download.url));
-        writeln!(out, "{}  {line} {url}", download.id)?;
-    }
-    Ok(ExitStatus::Done)
+        format!("{}  {line} {url}", download.id)
+    });
+    print_lines(&status.downloads, json, out, lines)
 }

@@ -1,5 +1,6 @@
 //! The verbs that read the spool directly, whether a daemon has it open or not.
 
+use std::fmt::Display;
 use std::io::Write;
 
 use serde::Serialize;
@@ -195,6 +196,22 @@ pub(super) fn invalid_url(text: &str, error: &ParseError) -> VerbFailure {
 /// Prints one JSON value as the whole output of a verb.
 pub(super) fn print_only_json(value: &impl Serialize, out: &mut dyn Write) -> VerbResult {
     print_json(value, out)?;
+    Ok(ExitStatus::Done)
+}
+
+/// Prints one JSON value, or the lines that describe it, as the whole output of a verb.
+pub(super) fn print_lines(
+    value: &impl Serialize,
+    json: bool,
+    out: &mut dyn Write,
+    lines: impl IntoIterator<Item = impl Display>,
+) -> VerbResult {
+    if json {
+        return print_only_json(value, out);
+    }
+    for line in lines {
+        writeln!(out, "{line}")?;
+    }
     Ok(ExitStatus::Done)
 }
 

@@ -7,7 +7,7 @@ use wwwoffle_url::{BrowserUrl, extract};
 
 use super::args::GetArgs;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_only_json;
+use super::files::print_lines;
 use super::plan;
 use super::progress::report;
 use super::verbs::{EventFormat, follow};
@@ -140,13 +140,7 @@ pub(super) fn runs(json: bool, stop: Option<String>, context: &mut VerbContext<'
         return Ok(ExitStatus::Done);
     }
     let list: RunList = control.get("/api/runs")?;
-    if json {
-        return print_only_json(&list, out);
-    }
-    for run in &list.runs {
-        writeln!(out, "{}", line(run))?;
-    }
-    Ok(ExitStatus::Done)
+    print_lines(&list, json, out, list.runs.iter().map(line))
 }
 
 fn line(run: &RunItem) -> String {

@@ -6,7 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 use super::args::{MonitorVerb, ScheduleFlags};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_only_json;
+use super::files::{print_lines, print_only_json};
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -25,12 +25,12 @@ pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResul
             let parts = with.named().collect();
             let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts };
             let set: MonitorList = control.post("/api/monitor", &wanted)?;
-            for item in &set.monitor {
-                writeln!(terminal.stdout, "{}", line(item))?;
-            }
-            Ok(ExitStatus::Done)
+            print_lines(&set, false, terminal.stdout, set.monitor.iter().map(line))
         }
-        MonitorVerb::List { json } => list(&control, json, terminal),
+        MonitorVerb::List { json } => {
+            let list: MonitorList = control.get("/api/monitor")?;
+            print_lines(&list, json, terminal.stdout, list.monitor.iter().map(line))
+        }
         MonitorVerb::Diff { from, to, json, url } => {
             let mut path =
                 format!("/api/monitor/diff?url={}", url_encode_form_args(url.as_bytes()));
@@ -85,17 +85,6 @@ fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
     }
     let line = format!("{minutes} {hours} {days} {months} {weekdays} and");
     line.parse().map_err(|error| format!("{error}"))
-}
-
-fn list(control: &Control, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
-    let list: MonitorList = control.get("/api/monitor")?;
-    if json {
-        return print_only_json(&list, terminal.stdout);
-    }
-    for item in &list.monitor {
-        writeln!(terminal.stdout, "{}", line(item))?;
-    }
-    Ok(ExitStatus::Done)
 }
 
 fn diff(difference: &VersionDiff, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {

@@ -2,7 +2,7 @@
 
 use super::Terminal;
 use super::failure::VerbResult;
-use super::files::print_only_json;
+use super::files::{print_lines, print_only_json};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
 use crate::site::fetches::plan;
@@ -38,11 +38,5 @@ fn run(planned: &RunPlan, terminal: &mut Terminal<'_>) -> VerbResult<()> {
 
 /// Prints the plan of the queue.
 pub(super) fn queue(planned: &QueuePlan, json: bool, terminal: &mut Terminal<'_>) -> VerbResult {
-    if json {
-        return print_only_json(planned, terminal.stdout);
-    }
-    for line in plan::describe_queue(planned) {
-        writeln!(terminal.stdout, "{line}")?;
-    }
-    Ok(ExitStatus::Done)
+    print_lines(planned, json, terminal.stdout, plan::describe_queue(planned))
 }

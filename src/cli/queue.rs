@@ -39,7 +39,6 @@ pub(super) fn run(typed: QueueArgs, context: &mut VerbContext<'_>) -> VerbResult
 /// with those that are not waiting at the end.
 fn list(control: &Control, json: bool, sort: &str, terminal: &mut Terminal<'_>) -> VerbResult {
     let mut queue: Queue = control.get("/api/queue")?;
-    let out = &mut *terminal.stdout;
     // The sort is stable, so the order from an older daemon, which sends no `turn`, is unchanged.
     queue.queue.sort_by_key(|item| item.turn.unwrap_or(u64::MAX));
     match sort {
@@ -47,13 +46,7 @@ fn list(control: &Control, json: bool, sort: &str, terminal: &mut Terminal<'_>) 
         "url" => queue.queue.sort_by(|one, other| one.url.cmp(&other.url)),
         _ => {}
     }
-    if json {
-        return files::print_only_json(&queue, out);
-    }
-    for item in &queue.queue {
-        writeln!(out, "{}", line(item))?;
-    }
-    Ok(ExitStatus::Done)
+    files::print_lines(&queue, json, terminal.stdout, queue.queue.iter().map(line))
 }
 
 fn line(item: &QueueItem) -> String {
