@@ -26,7 +26,7 @@ const LIVE_WIDTH: usize = 79;
 ///
 /// Prints a line for each event with a result, such as a URL that is done or has failed. In a
 /// terminal, a live line below these lines shows the requests in progress.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ProgressDisplay {
     live: bool,
     /// The requests in progress, by URL.
@@ -76,17 +76,7 @@ impl End {
 impl ProgressDisplay {
     /// Creates the display before the first event; `live` says whether the output is a terminal.
     pub(crate) fn new(live: bool) -> Self {
-        Self {
-            live,
-            under_way: HashMap::new(),
-            settled_bytes: 0,
-            done: 0,
-            failed: 0,
-            whole: None,
-            waiting: 0,
-            drawn: None,
-            end: None,
-        }
+        Self { live, ..Self::default() }
     }
 
     /// Returns the totals in the last event; `None` before it has arrived.
