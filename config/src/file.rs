@@ -182,24 +182,15 @@ impl ConfigFile {
     /// file was named explicitly.
     #[must_use]
     pub fn of(lookup: &ConfigLookup) -> Self {
-        match lookup {
-            ConfigLookup::Named(path) => Self {
-                path: path.clone(),
-                may_be_made: false,
-                reach: ChangeScope::Whole,
-                in_force: None,
-            },
+        let (path, may_be_made) = match lookup {
+            ConfigLookup::Named(path) => (path.clone(), false),
             ConfigLookup::FirstOf(candidates) => {
                 let there = |path: &&PathBuf| fs::symlink_metadata(path).is_ok();
                 let path = candidates.iter().find(there).or_else(|| candidates.first());
-                Self {
-                    path: path.cloned().unwrap_or_default(),
-                    may_be_made: true,
-                    reach: ChangeScope::Whole,
-                    in_force: None,
-                }
+                (path.cloned().unwrap_or_default(), true)
             }
-        }
+        };
+        Self { path, may_be_made, reach: ChangeScope::Whole, in_force: None }
     }
 
     /// Limits changes to the options of `reach`. If the file is faulty, the protected options of

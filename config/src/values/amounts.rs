@@ -153,7 +153,7 @@ impl Permissions {
 }
 
 /// Splits a whole number from its unit. A space between them is allowed.
-fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
+pub(super) fn number_and_unit(text: &str) -> Result<(u64, &str), &'static str> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, unit) = text.split_at(digits);

@@ -1,5 +1,6 @@
 //! Switches, counts, times, addresses, directories and names.
 
+use super::amounts::number_and_unit;
 use crate::{
     disk::lookup::{Environment, NoDirectory},
     source::{
@@ -64,13 +65,8 @@ A whole number above zero and its unit, in quotes: `ms` (milliseconds), `s` (sec
 
 /// Parses a whole number and its unit. A space between them is allowed.
 pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
-    let text = text.trim();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at(digits);
-    if number.is_empty() {
-        return Err("it must begin with a whole number");
-    }
-    let unit: u64 = match unit.trim_start() {
+    let (number, unit) = number_and_unit(text)?;
+    let unit: u64 = match unit {
         "ms" => 1,
         "s" => 1_000,
         "m" => 60 * 1_000,
@@ -80,8 +76,7 @@ pub(crate) fn time(text: &str) -> Result<Duration, &'static str> {
         "" => return Err("the unit is missing"),
         _ => return Err("units are ms, s, m, h, d and w"),
     };
-    // A number that overflows is too long anyway.
-    match number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit)) {
+    match number.checked_mul(unit) {
         Some(0) => Err("it must be above zero"),
         Some(time) if time <= MAX_TIME_MS => Ok(Duration::from_millis(time)),
         _ => Err("it must be at most 52w"),
