@@ -15,32 +15,12 @@ use std::{
 pub(crate) const MAX_CONFIG: u64 = 1 << 20;
 
 /// The largest list that a configuration names, in bytes: some 200,000 URL-SPECIFICATIONs.
-const MAX_LIST: u64 = 16 << 20;
+pub(crate) const MAX_LIST: u64 = 16 << 20;
 
-/// Reads a list that the configuration names.
-pub(crate) fn read_list(file: &Path) -> Result<String, FileError> {
-    read(file, MAX_LIST)
-}
-
-/// Reads a file that a section includes.
-pub(crate) fn read_included(file: &Path) -> Result<String, FileError> {
-    read(file, MAX_CONFIG)
-}
-
-/// Reads a configuration of 2.9.
-pub(crate) fn read_classic(file: &Path) -> Result<String, FileError> {
-    read_bytes(file, MAX_CONFIG).map(from_either)
-}
-
-/// Reads a section of 2.9 from its own file.
-pub(crate) fn read_classic_list(file: &Path) -> Result<String, FileError> {
-    read_bytes(file, MAX_LIST).map(from_either)
-}
-
-/// Decodes UTF-8 or Latin-1, which is common in files of 2.9. In Latin-1 each byte is a character.
-fn from_either(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect())
+/// Reads a file of 2.9, in UTF-8 or Latin-1. In Latin-1 each byte is a character.
+pub(crate) fn read_classic(file: &Path, limit: u64) -> Result<String, FileError> {
+    let text = String::from_utf8(read_bytes(file, limit)?);
+    Ok(text.unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()))
 }
 
 /// Writes a new file, readable only by its owner.
@@ -105,6 +85,7 @@ fn read_bytes(file: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
+/// Reads a text of at most `limit` bytes.
 pub(crate) fn read(file: &Path, limit: u64) -> Result<String, FileError> {
     String::from_utf8(read_bytes(file, limit)?).map_err(|error| {
         let valid = error.as_bytes().iter().take(error.utf8_error().valid_up_to());

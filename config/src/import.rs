@@ -10,13 +10,14 @@ mod table;
 mod values;
 
 use crate::{
-    disk::{read_classic, read_classic_list, write_new},
+    disk::{MAX_CONFIG, MAX_LIST, read_classic, write_new},
+    edit::quoted,
     error::{Fault, Faults},
     pattern::spec::UrlSpec,
     schema::Config,
 };
 use grammar::{NumberedLine, OldItem, OldLine, OldPart};
-use sheet::{ConfigDraft, SheetLine, quoted};
+use sheet::{ConfigDraft, SheetLine};
 use std::{
     collections::HashSet,
     fmt,
@@ -72,13 +73,13 @@ impl ImportedConfig {
     ///
     /// One fault, if `file` cannot be read. An unreadable file of a section is left out.
     pub fn load(file: &Path) -> Result<Self, Faults> {
-        let text = read_classic(file).map_err(|error| Fault::of_file(file, error))?;
+        let text = read_classic(file, MAX_CONFIG).map_err(|error| Fault::of_file(file, error))?;
         Ok(Self::of(&text, file, |name| {
             // "[file]" names a file in the same directory; 2.9 does not read files in other
             // directories.
             let name = Path::new(name).file_name().ok_or("it has no name")?;
             let path = file.with_file_name(name);
-            let text = read_classic_list(&path).map_err(|error| error.to_string())?;
+            let text = read_classic(&path, MAX_LIST).map_err(|error| error.to_string())?;
             Ok((path, text))
         }))
     }
@@ -89,7 +90,7 @@ impl ImportedConfig {
         file: &Path,
         section_file: impl Fn(&str) -> Result<(PathBuf, String), String>,
     ) -> Self {
-        let mut import = Importer::new();
+        let mut import = Importer::default();
         for part in grammar::parts(text) {
             match part {
                 OldPart::Outside((line, content)) => {
@@ -132,6 +133,7 @@ impl ImportedConfig {
     }
 }
 
+#[derive(Default)]
 struct Importer {
     sheet: ConfigDraft,
     left_out: Vec<SkippedLine>,
@@ -144,16 +146,6 @@ struct Importer {
 }
 
 impl Importer {
-    fn new() -> Self {
-        Self {
-            sheet: ConfigDraft::new(),
-            left_out: Vec::new(),
-            above: Vec::new(),
-            settled: HashSet::new(),
-            listen: Vec::new(),
-        }
-    }
-
     fn import_outside_line(&mut self, file: &Path, line: usize, content: OldLine) {
         match content {
             OldLine::Blank => self.above.push(String::new()),
@@ -430,7 +422,7 @@ fn fault(section: &'static str, put: &SheetLine) -> Option<String> {
         let spec: toml_edit::Value = value.parse().ok()?;
         return UrlSpec::parse(spec.as_str()?).err().map(|error| error.to_string());
     }
-    let mut sheet = ConfigDraft::new();
+    let mut sheet = ConfigDraft::default();
     sheet.put(section, Vec::new(), put.clone());
     let faults = Config::parse(&sheet.into_text(&[], &[]), Path::new("")).err()?;
     faults.as_slice().first().map(Fault::message)

@@ -37,12 +37,14 @@ struct SheetEntry {
     put: SheetLine,
 }
 
-impl ConfigDraft {
-    pub(super) fn new() -> Self {
+impl Default for ConfigDraft {
+    fn default() -> Self {
         let draft = |name| SectionDraft { name, entries: Vec::new(), below: Vec::new() };
         Self { drafts: SECTIONS.iter().map(|section| draft(section.name)).collect() }
     }
+}
 
+impl ConfigDraft {
     /// Adds the line `put` at the end of `section`, below the comments `above`.
     pub(super) fn put(&mut self, section: &str, above: Vec<String>, put: SheetLine) {
         if let Some(draft) = self.drafts.iter_mut().find(|draft| draft.name == section) {
@@ -208,9 +210,4 @@ fn lines(text: &mut String, lines: &[String]) {
 fn line(text: &mut String, line: &str) {
     // Writing to a String cannot fail.
     let _written = writeln!(text, "{line}");
-}
-
-/// `text` as a TOML string.
-pub(super) fn quoted(text: &str) -> String {
-    toml_edit::Value::from(text).to_string()
 }

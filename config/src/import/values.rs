@@ -1,6 +1,6 @@
 //! Conversion of values of 2.9.
 
-use super::sheet::quoted;
+use crate::edit::quoted;
 
 /// A function that converts a value of 2.9 to TOML, or returns the reason why the value has no
 /// counterpart.

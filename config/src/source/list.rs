@@ -7,7 +7,7 @@ use super::{
     value::{STRINGS_AND_FILES, Value, elements},
 };
 use crate::{
-    disk::{location::Location, read_list},
+    disk::{MAX_LIST, location::Location, read},
     error::FaultKind,
     pattern::{parts::UrlParts, set::UrlSpecSet, spec::UrlSpec},
 };
@@ -148,7 +148,7 @@ pub(crate) fn list_file(
     expected: &'static str,
 ) -> Option<(Arc<Path>, String)> {
     let path: Arc<Path> = source.file().parent().unwrap_or(Path::new("")).join(name).into();
-    match read_list(&path) {
+    match read(&path, MAX_LIST) {
         Ok(text) => Some((path, text)),
         Err(error) => source.refuse(given, expected, &format!("{}: {error}", path.display())),
     }

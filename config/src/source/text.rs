@@ -2,7 +2,7 @@
 
 use super::{declaration::Section, quoted};
 use crate::{
-    disk::read_included,
+    disk::{MAX_CONFIG, read},
     error::{Fault, FaultCollector, FaultKind},
 };
 use std::{ops::Range, path::Path, sync::Arc};
@@ -188,7 +188,7 @@ impl ParsedTexts {
         if self.all.len() > MAX_INCLUDED {
             return Err(IncludeError::Here(format!("more than {MAX_INCLUDED} files are included")));
         }
-        let text = read_included(&file)
+        let text = read(&file, MAX_CONFIG)
             .map_err(|error| IncludeError::Here(format!("{}: {error}", file.display())))?;
         let text = ParsedText::parse(&text, &file, Some(section))
             .map_err(|fault| IncludeError::There(Box::new(fault)))?;

@@ -1,7 +1,7 @@
 //! Certificate authorities that the configuration adds to those of the system.
 
 use crate::{
-    disk::read_list,
+    disk::{MAX_LIST, read},
     source::{
         RawValue, ValueSource,
         value::{STRINGS, Value, elements},
@@ -39,7 +39,7 @@ impl ExtraAuthorities {
             return source.refuse(given, expected, "");
         };
         let path = source.file().parent().unwrap_or(Path::new("")).join(name);
-        let read = read_list(&path).map_err(|error| error.to_string());
+        let read = read(&path, MAX_LIST).map_err(|error| error.to_string());
         match read.and_then(|text| certificates(&text)) {
             Ok(certificates) => {
                 self.certificates.extend(certificates);
