@@ -38,10 +38,8 @@ pub(crate) trait Value: Sized {
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let is_number = matches!(given.value, Toml::Integer(_) | Toml::Float(_));
         let otherwise = Err(if is_number { Self::IF_NUMBER } else { "" });
-        match given.value.as_str().map_or(otherwise, Self::parse) {
-            Ok(value) => Some(value),
-            Err(because) => source.refuse(given, Self::EXPECTED, because),
-        }
+        let read = given.value.as_str().map_or(otherwise, Self::parse);
+        read.map_or_else(|because| source.refuse(given, Self::EXPECTED, because), Some)
     }
     /// For types that are lists with values for some URLs: the element that decides about the URL,
     /// or `None` if no element does. Always `None` for other types.

@@ -143,10 +143,8 @@ protocol of `from` may be `*` for any protocol; if that of `to` is `*` too, the 
             let (Some(from), Some(to)) = (text("from"), text("to")) else {
                 return source.refuse(one, expected, "");
             };
-            match alias(from, to, source.location(one.value)) {
-                Ok(alias) => Some(alias),
-                Err(because) => source.refuse(one, expected, because),
-            }
+            alias(from, to, source.location(one.value))
+                .map_or_else(|because| source.refuse(one, expected, because), Some)
         })?;
         Some(Self(read))
     }

@@ -100,12 +100,10 @@ cannot be changed.";
         let mut sound = true;
         for (name, value) in table {
             let one = RawValue { value, ..*given };
-            let read = match censor(name, value) {
-                Ok(read) => Some(read),
-                Err(because) => {
-                    source.refuse(&one, Self::EXPECTED, &format!("{name:?}: {because}"))
-                }
-            };
+            let read = censor(name, value).map_or_else(
+                |because| source.refuse(&one, Self::EXPECTED, &format!("{name:?}: {because}")),
+                Some,
+            );
             sound &= read.is_some();
             fields.extend(read.map(|read| (name.to_ascii_lowercase(), read)));
         }

@@ -128,11 +128,8 @@ minute, but not while offline. So a name cannot have a `*` or `!`. Addresses are
     fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
         let entries = elements(given, source, Self::EXPECTED, |one, source| {
             let expected = "addresses, networks and names, such as \"192.168.0.0/16\"";
-            match one.value.as_str().map(ClientEntry::parse) {
-                Some(Ok(entry)) => Some(entry),
-                Some(Err(because)) => source.refuse(one, expected, because),
-                None => source.refuse(one, expected, ""),
-            }
+            let read = one.value.as_str().map_or(Err(""), ClientEntry::parse);
+            read.map_or_else(|because| source.refuse(one, expected, because), Some)
         })?;
         Some(Self(entries))
     }
