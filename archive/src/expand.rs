@@ -42,9 +42,7 @@ pub(crate) fn open(file: &FileReader) -> io::Result<Stream> {
     if begin.starts_with(GZIP) {
         return Ok(gzip(input));
     }
-    let count = CountedReader::new(input);
-    let counter = Rc::clone(&count.count);
-    let input = BufReader::with_capacity(BUFFER, count);
+    let (input, counter) = counted(input);
     if begin == ZSTD {
         return Ok(expanding(zstd(input, &[])?, counter));
     }
@@ -56,17 +54,13 @@ pub(crate) fn open(file: &FileReader) -> io::Result<Stream> {
 
 /// Decompresses gzip, member by member.
 pub(crate) fn gzip(input: impl BufRead + 'static) -> Stream {
-    let count = CountedReader::new(input);
-    let counter = Rc::clone(&count.count);
-    let input = BufReader::with_capacity(BUFFER, count);
+    let (input, counter) = counted(input);
     expanding(MultiGzDecoder::new(input), counter)
 }
 
 /// Decompresses a member of a ZIP file.
 pub(crate) fn deflate(input: FileReader) -> Stream {
-    let count = CountedReader::new(input);
-    let counter = Rc::clone(&count.count);
-    let input = BufReader::with_capacity(BUFFER, count);
+    let (input, counter) = counted(input);
     expanding(DeflateDecoder::new(input), counter)
 }
 
@@ -114,10 +108,11 @@ struct CountedReader<R> {
     count: Rc<Cell<u64>>,
 }
 
-impl<R> CountedReader<R> {
-    fn new(inner: R) -> Self {
-        Self { inner, count: Rc::default() }
-    }
+/// Adds a counter of the bytes read.
+fn counted<R: Read>(inner: R) -> (BufReader<CountedReader<R>>, Rc<Cell<u64>>) {
+    let counter = Rc::new(Cell::new(0));
+    let reader = CountedReader { inner, count: Rc::clone(&counter) };
+    (BufReader::with_capacity(BUFFER, reader), counter)
 }
 
 impl<R: Read> Read for CountedReader<R> {
