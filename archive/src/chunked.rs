@@ -97,13 +97,11 @@ impl<R: BufRead> Read for Chunked<R> {
                 ChunkState::Between => self.between()?,
                 ChunkState::End => return Ok(0),
                 ChunkState::Plain(looked_at, from) => {
-                    let rest = looked_at.get(*from..).unwrap_or_default();
+                    let mut rest = looked_at.get(*from..).unwrap_or_default();
                     if rest.is_empty() {
                         return self.input.read(buffer);
                     }
-                    let count = rest.len().min(buffer.len());
-                    let (to, what) = (buffer.get_mut(..count), rest.get(..count));
-                    to.unwrap_or_default().copy_from_slice(what.unwrap_or_default());
+                    let count = rest.read(buffer)?;
                     *from += count;
                     return Ok(count);
                 }

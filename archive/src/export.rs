@@ -5,7 +5,7 @@ mod index;
 mod wacz;
 mod warc;
 
-use std::io::{self, Read as _, Write};
+use std::io::{self, BufReader, Write};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -164,12 +164,6 @@ pub(crate) fn for_each_entry(
 /// Reads a body to its end and verifies it. Damage must be found now, because it could not be
 /// reported after the export of the body has begun.
 fn is_sound(entry: &Entry) -> bool {
-    let (mut body, mut piece) = (EntryBody::of(entry), vec![0; PIECE]);
-    loop {
-        match body.read(&mut piece) {
-            Ok(0) => return true,
-            Ok(_) => {}
-            Err(_) => return false,
-        }
-    }
+    let mut body = BufReader::with_capacity(PIECE, EntryBody::of(entry));
+    io::copy(&mut body, &mut io::sink()).is_ok()
 }

@@ -139,17 +139,8 @@ impl<W: Write> WarcWriter<W> {
         let mut member = GzEncoder::new(counted, Compression::default());
         member.write_all(header.as_bytes())?;
         member.write_all(head)?;
-        let mut piece = vec![0; PIECE];
-        let mut left = body_len;
-        loop {
-            let read = body.read(&mut piece)?;
-            if read == 0 {
-                break;
-            }
-            left = left.saturating_sub(u64::try_from(read).unwrap_or(u64::MAX));
-            member.write_all(piece.get(..read).unwrap_or_default())?;
-        }
-        if left > 0 {
+        let mut body = io::BufReader::with_capacity(PIECE, body);
+        if io::copy(&mut body, &mut member)? < body_len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
         member.write_all(b"\r\n\r\n")?;

@@ -157,10 +157,7 @@ impl<R: BufRead> BufRead for HashingReader<R> {
 
 impl<R: BufRead> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let there = self.input.fill_buf()?;
-        let count = there.len().min(buffer.len());
-        let (to, from) = (buffer.get_mut(..count), there.get(..count));
-        to.unwrap_or_default().copy_from_slice(from.unwrap_or_default());
+        let count = self.input.fill_buf()?.read(buffer)?;
         self.consume(count);
         Ok(count)
     }
