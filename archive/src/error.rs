@@ -96,6 +96,16 @@ impl ItemFault {
         }
     }
 
+    /// The refusal of an item that the spool does not accept, or the error of the spool.
+    pub(crate) fn of_spool(error: wwwoffle_spool::Error) -> Self {
+        let is_refused = error.is_invalid()
+            || error.is_too_large()
+            || error.is_queue_full()
+            || error.is_monitors_full()
+            || error.is_spelling_refused();
+        if is_refused { Self::Refused(error.to_string().into()) } else { error.into() }
+    }
+
     /// The error of the file at `path`, if this fault prevents it from being opened as an archive.
     pub(crate) fn into_unknown(self, path: &Path) -> Error {
         match self {

@@ -171,13 +171,8 @@ impl Import<'_> {
         if self.options.dry_run {
             return Ok(BodySink::Nowhere(Sha256::new()));
         }
-        match self.spool.begin(place, new) {
-            Ok(writer) => Ok(BodySink::Spool(Box::new(writer))),
-            Err(error) if error.is_invalid() || error.is_too_large() => {
-                Err(ItemFault::Refused(error.to_string().into()))
-            }
-            Err(error) => Err(error.into()),
-        }
+        let writer = self.spool.begin(place, new).map_err(ItemFault::of_spool)?;
+        Ok(BodySink::Spool(Box::new(writer)))
     }
 
     /// Stores a complete response. While its body was copied, another response may have been stored

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::{
     AddOutcome, FinishOutcome, Monitor, Outgoing, Place, RequestKind, RequesterLocation, Schedule,
-    Secrets, SetOutcome,
+    Secrets,
 };
 use wwwoffle_url::CanonicalUrl;
 
@@ -24,18 +24,9 @@ impl Import<'_> {
             self.report.queued += 1;
             return Ok(());
         }
-        match self.spool.queue().add(&outgoing) {
-            Ok(AddOutcome::New | AddOutcome::Stronger) => self.report.queued += 1,
-            Ok(AddOutcome::Already) => self.report.same += 1,
-            Err(error)
-                if error.is_invalid()
-                    || error.is_too_large()
-                    || error.is_queue_full()
-                    || error.is_spelling_refused() =>
-            {
-                return Err(ItemFault::Refused(error.to_string().into()));
-            }
-            Err(error) => return Err(error.into()),
+        match self.spool.queue().add(&outgoing).map_err(ItemFault::of_spool)? {
+            AddOutcome::New | AddOutcome::Stronger => self.report.queued += 1,
+            AddOutcome::Already => self.report.same += 1,
         }
         Ok(())
     }
@@ -64,15 +55,8 @@ impl Import<'_> {
         // The time of the request is taken as the time of the last run.
         let monitor =
             Monitor { last_run: Some(request.summary.queued), request, schedule, versions: 0 };
-        match monitors.set(&monitor) {
-            Ok(SetOutcome::New | SetOutcome::Changed) => self.report.monitored += 1,
-            Err(error)
-                if error.is_invalid() || error.is_too_large() || error.is_monitors_full() =>
-            {
-                return Err(ItemFault::Refused(error.to_string().into()));
-            }
-            Err(error) => return Err(error.into()),
-        }
+        monitors.set(&monitor).map_err(ItemFault::of_spool)?;
+        self.report.monitored += 1;
         Ok(())
     }
 
