@@ -23,19 +23,8 @@ pub(crate) struct PendingFile {
 impl PendingFile {
     /// Creates a file that will be named `to`.
     pub(crate) fn begin(to: &Path) -> io::Result<Self> {
-        let name =
-            to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy().into_owned();
-        for number in 0..u32::MAX {
-            let path = to.with_file_name(format!(".{name}.{number}.part"));
-            match SYSTEM_DISK.create(&path) {
-                Ok(file) => {
-                    return Ok(Self { file, path, to: to.to_owned(), offset: 0, is_done: false });
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let (path, file) = make_beside(to, |path| SYSTEM_DISK.create(path))?;
+        Ok(Self { file, path, to: to.to_owned(), offset: 0, is_done: false })
     }
 
     /// Syncs the file and renames it. An existing file of that name is replaced.
@@ -61,16 +50,8 @@ pub(crate) struct PendingFolder {
 impl PendingFolder {
     /// Creates a folder that will be named `to`.
     pub(crate) fn begin(to: &Path) -> io::Result<Self> {
-        let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
-        for number in 0..100_u8 {
-            let path = to.with_file_name(format!(".{name}.{number}.part"));
-            match SYSTEM_DISK.create_dir(&path) {
-                Ok(()) => return Ok(Self { path, is_done: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
+        let (path, ()) = make_beside(to, |path| SYSTEM_DISK.create_dir(path))?;
+        Ok(Self { path, is_done: false })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -90,6 +71,22 @@ impl Drop for PendingFolder {
         if !self.is_done {
             // If this fails, the folder that remains has a recognisable name.
             let _ = remove_tree(&self.path, MAX_DEPTH);
+        }
+    }
+}
+
+/// Calls `make` with an unused temporary name next to `to`. Returns the name and the result.
+fn make_beside<T>(to: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
+    let name = to.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let mut number = 0;
+    loop {
+        let path = to.with_file_name(format!(".{name}.{number}.part"));
+        match make(&path) {
+            Ok(done) => return Ok((path, done)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100 => {
+                number += 1;
+            }
+            Err(error) => return Err(error),
         }
     }
 }
