@@ -1,6 +1,5 @@
 //! The modes of the proxy.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -31,34 +30,24 @@ impl Mode {
     }
 }
 
-/// The mode chosen by the user.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ModeSetting {
-    /// Always [`Mode::Online`].
-    #[default]
-    Online,
-    /// Always [`Mode::Offline`].
-    Offline,
-    /// Always [`Mode::Autodial`].
-    Autodial,
-    /// [`Mode::Online`] or [`Mode::Offline`], depending on whether the link works.
-    Auto,
+wwwoffle_url::named! {
+    /// The mode chosen by the user. The choices are in the order of the buttons.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    pub enum ModeSetting {
+        /// Always [`Mode::Online`].
+        #[default]
+        Online = "online",
+        /// Always [`Mode::Autodial`].
+        Autodial = "autodial",
+        /// Always [`Mode::Offline`].
+        Offline = "offline",
+        /// [`Mode::Online`] or [`Mode::Offline`], depending on whether the link works.
+        Auto = "auto",
+    }
 }
 
 impl ModeSetting {
-    /// All choices, in the order of the buttons.
-    pub const ALL: [Self; 4] = [Self::Online, Self::Autodial, Self::Offline, Self::Auto];
-
-    /// The word used on the command line, in the API and in the state file.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self.mode() {
-            Some(mode) => mode.as_str(),
-            None => "auto",
-        }
-    }
-
     /// The mode of this choice; `None` for [`ModeSetting::Auto`].
     #[must_use]
     pub const fn mode(self) -> Option<Mode> {
@@ -78,12 +67,6 @@ impl From<Mode> for ModeSetting {
             Mode::Offline => Self::Offline,
             Mode::Autodial => Self::Autodial,
         }
-    }
-}
-
-impl fmt::Display for ModeSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
