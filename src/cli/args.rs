@@ -380,7 +380,7 @@ fn after_help() -> String {
                     http://localhost:8080/ in a browser.\n\nExit statuses:"
             .to_owned();
     for status in ExitStatus::ALL {
-        help = format!("{help}\n  {:>2}  {}", status.code(), status.meaning());
+        help = format!("{help}\n  {:>2}  {status}", status.code());
     }
     help
 }
