@@ -4,7 +4,6 @@
 //! limited number of requests, and pages that are left out are reported with the reason. Pure.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_url::CanonicalUrl;
@@ -45,8 +44,7 @@ impl Default for MostAlike {
 }
 
 /// The reason why a page is regarded as part of an endless site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trap {
     /// The URL is longer than [`MAX_FOLLOWED_URL`].
     LongUrl,
@@ -62,22 +60,6 @@ pub enum Trap {
     ManyArguments,
     /// Many pages of the same path with other numbers were taken before.
     ManyNumbers,
-}
-
-impl fmt::Display for Trap {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LongUrl => "its URL is very long",
-            Self::DeepPath => "its path is very deep",
-            Self::Repeats => "its path repeats itself",
-            Self::Arguments => "it has very many arguments",
-            Self::Calendar => "it is a page of a calendar for a time far away",
-            Self::ManyArguments => {
-                "there are very many pages that differ from it in arguments alone"
-            }
-            Self::ManyNumbers => "there are very many pages that differ from it in numbers alone",
-        })
-    }
 }
 
 /// The counts of pages taken so far.
