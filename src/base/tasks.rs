@@ -10,35 +10,23 @@ use tokio::sync::{Notify, watch};
 use tracing::Instrument;
 
 /// The running tasks: a handle that is cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Tasks {
     shared: Arc<TaskCounts>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TaskCounts {
     running: AtomicUsize,
     ended: Notify,
     stopping: watch::Sender<bool>,
 }
 
-impl Default for Tasks {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Tasks {
     /// Creates a handle without tasks.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            shared: Arc::new(TaskCounts {
-                running: AtomicUsize::new(0),
-                ended: Notify::new(),
-                stopping: watch::Sender::new(false),
-            }),
-        }
+        Self::default()
     }
 
     /// Starts `task` in the current span. The task runs until it ends or the runtime is dropped. A

@@ -12,14 +12,8 @@ use tokio::sync::watch;
 use super::Origin;
 
 /// An extension of a request: whether the request waits for a connection at this moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct LinePosition(Arc<watch::Sender<bool>>);
-
-impl Default for LinePosition {
-    fn default() -> Self {
-        Self(Arc::new(watch::Sender::new(false)))
-    }
-}
 
 impl LinePosition {
     /// Resolves when the request waits for a connection. Dropping the future has no effect.
