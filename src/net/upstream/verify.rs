@@ -2,7 +2,6 @@
 //! person allowed it for this host.
 
 use std::collections::HashSet;
-use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -67,19 +66,12 @@ pub(super) struct CertificateVerifier {
 
 /// A refused certificate with the rest of the chain. It is recorded because rustls only reports the
 /// reason.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub(super) struct Unverified {
     pub(super) error: CertificateError,
     pub(super) chain: Vec<CertificateDer<'static>>,
 }
-
-impl fmt::Display for Unverified {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.error.fmt(f)
-    }
-}
-
-impl std::error::Error for Unverified {}
 
 impl ServerCertVerifier for CertificateVerifier {
     fn verify_server_cert(
