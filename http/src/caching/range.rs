@@ -1,4 +1,4 @@
-//! Ranges (RFC 9110 §14): requested, received, stored and missing bytes.
+//! Ranges (RFC 9110 §14): requested, received and stored bytes.
 //!
 //! ```text
 //! Range: bytes=0-99,-5 ── Ranges::parse ── satisfy(length) ── Whole | One | Several | Nothing
