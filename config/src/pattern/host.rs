@@ -47,19 +47,6 @@ impl HostSpec {
         }
     }
 
-    /// Whether the pattern, without its `!`, matches `address`.
-    #[must_use]
-    pub fn matches_address(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        match &self.hosts {
-            HostPattern::In(network) => network.contains(&address),
-            HostPattern::Like(pattern) => match address {
-                IpAddr::V4(address) => pattern.matches(&address.to_string()),
-                IpAddr::V6(address) => pattern.matches(&format!("[{address}]")),
-            },
-        }
-    }
-
     /// The only host that the pattern matches, if the pattern is a name or an address.
     pub(crate) fn exact(&self) -> Option<&str> {
         match &self.hosts {
@@ -157,9 +144,6 @@ mod tests {
         ] {
             let parsed: HostSpec = spec.parse().expect(spec);
             assert_eq!(parsed.matches(host), want, "{spec} {host}");
-            if let Some(address) = super::address(host) {
-                assert_eq!(parsed.matches_address(address), want, "{spec} {host}");
-            }
             assert_eq!(parsed.to_string().parse(), Ok(parsed), "{spec}");
         }
     }
