@@ -15,6 +15,10 @@ SCRIPT = pathlib.Path(__file__).with_name("load.lua")
 SEEDS = itertools.count(1)
 
 
+# The number of pages that one run of misses may take: more than any proxy fetches in that time.
+AHEAD = 1_000_000
+
+
 class Wrong(Exception):
     """A response was wrong, so the figures do not count."""
 
@@ -30,19 +34,41 @@ class Urls:
 
 def hits(proxy, site, urls, connections, seconds, cpus):
     """Requests stored pages for a given time. No request may reach an origin."""
-    asked, used = site.requests(), proxy.cpu()
-    told = wrk(proxy, site, urls, connections, seconds, cpus)
-    used, memory = proxy.cpu() - used, proxy.memory()
-    check(proxy, site, told)
+    asked = site.requests()
+    figures = measured(proxy, site, urls, connections, seconds, cpus)
     passed_on = site.requests() - asked
     if passed_on:
-        raise Wrong(f"{proxy.name} passed {passed_on} of {told['requests']} requests on")
+        raise Wrong(f"{proxy.name} passed {passed_on} of {figures['requests']} requests on")
+    return figures
+
+
+def misses(proxy, site, first, connections, seconds, cpus):
+    """Requests pages from `first` on for a given time, each once. Every request must reach the origin."""
+    asked = site.requests()
+    # One thread of wrk requests each page once, and is fast enough for misses.
+    urls = Urls(first + AHEAD, "each", first)
+    figures = measured(proxy, site, urls, connections, seconds, cpus[:1])
+    passed_on = site.requests() - asked
+    if passed_on < figures["requests"]:
+        raise Wrong(f"{proxy.name} passed only {passed_on} of {figures['requests']} requests on")
+    return figures
+
+
+def measured(proxy, site, urls, connections, seconds, cpus):
+    """Runs wrk once, and returns the figures of the requests and their cost for the proxy."""
+    used, of_index = proxy.cpu(), proxy.index_cpu()
+    told = wrk(proxy, site, urls, connections, seconds, cpus)
+    used, of_index, memory = proxy.cpu() - used, proxy.index_cpu() - of_index, proxy.memory()
+    check(proxy, site, told)
     requests = told["requests"]
     return {
+        "requests": requests,
         "per_second": requests / told["seconds"],
         "p50": told["p50"],
         "p99": told["p99"],
         "cpu": used / requests * 1e6,
+        "index": of_index / requests * 1e6,
+        "rest": (used - of_index) / requests * 1e6,
         "memory": memory,
     }
 

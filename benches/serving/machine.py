@@ -15,6 +15,7 @@ TOOLS = {
     "wrk": "wrk",
     "nginx": "nginx-light",
     "squid": "squid",
+    "wget": "wget",
     "strace": "strace",
     "valgrind": "valgrind",
 }
@@ -50,6 +51,11 @@ def scratch(where):
         yield home
     finally:
         remove(home)
+
+
+def has_space(where, wanted):
+    """Whether a disk has this many free bytes."""
+    return shutil.disk_usage(where).free >= wanted
 
 
 def require_space(where, wanted):

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import time
@@ -50,6 +51,11 @@ class Process:
         """Processor time of all of them so far, in seconds."""
         return sum(cpu_of(pid) for pid in self.tree())
 
+    def thread_cpu(self, name):
+        """Processor time so far of their threads with this name, in seconds."""
+        threads = (task for pid in self.tree() for task in PROC.glob(f"{pid}/task/*"))
+        return sum(cpu_of_thread(task) for task in threads if read(task / "comm").strip() == name)
+
     def memory(self):
         """Memory of all of them in KiB: `Pss`, so that shared memory counts once."""
         return sum(field_of(pid, "smaps_rollup", "Pss") for pid in self.tree())
@@ -92,15 +98,21 @@ def read(path):
         return ""
 
 
-def stat_of(pid):
-    """The fields of `/proc/PID/stat` after the name, which may contain any character."""
-    return read(PROC / str(pid) / "stat").rpartition(")")[2].split()
+def stat_of(process):
+    """The fields of `stat` of a process or thread after the name, which may contain any character."""
+    return read(PROC / str(process) / "stat").rpartition(")")[2].split()
 
 
 def cpu_of(pid):
     """Processor time of one process, in seconds, including its ended children."""
     fields = stat_of(pid)
     return sum(int(ticks) for ticks in fields[11:15]) / TICKS if fields else 0.0
+
+
+def cpu_of_thread(task):
+    """Processor time of one thread, in seconds."""
+    fields = stat_of(task)
+    return sum(int(ticks) for ticks in fields[11:13]) / TICKS if fields else 0.0
 
 
 def field_of(pid, file, name):
@@ -115,6 +127,25 @@ def is_of_session(pid, session):
     """Whether a process of this session is running."""
     fields = stat_of(pid)
     return bool(fields) and fields[0] != "Z" and int(fields[3]) == session
+
+
+def timed(command, cpus, output=subprocess.DEVNULL):
+    """Runs a command to its end. Returns its output, its seconds, and its processor time in seconds."""
+    used, begun = children_cpu(), time.monotonic()
+    ran = subprocess.run(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        check=True,
+        preexec_fn=lambda: os.sched_setaffinity(0, cpus),
+    )
+    return ran.stdout, time.monotonic() - begun, children_cpu() - used
+
+
+def children_cpu():
+    """Processor time of all children that have ended, in seconds."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def kill_all(pids):

@@ -8,12 +8,14 @@ forward proxies and get requests in absolute-form.
 import grp
 import hashlib
 import http.client
+import json
 import os
 import pathlib
 import pwd
 import re
 import shutil
 import socket
+import subprocess
 import time
 
 import machine
@@ -22,6 +24,10 @@ from processes import Process
 
 # How long a program may take until it accepts connections, in seconds.
 STARTS_WITHIN = 60
+
+# How long the index may take until it has read all pages, and the pause between two looks, in seconds.
+READS_WITHIN = 600
+LOOKS_EVERY = 0.5
 
 # The large file, and its length in bytes.
 BIG = 1 << 30
@@ -85,6 +91,13 @@ class Server:
         """Its memory, in KiB."""
         return self.process.memory()
 
+    def index_cpu(self):
+        """Processor time of its index thread so far, in seconds; 0 if it has none."""
+        return 0.0
+
+    def settle(self):
+        """Waits until it has finished its work in the background."""
+
     def prefix(self, site):
         """The prefix of the request target of a page for this proxy."""
         return f"http://{site.host}/p/"
@@ -124,11 +137,46 @@ class Ours(Server):
         self.config.write_text(f'[startup]\nlisten = ["127.0.0.1:{self.port}"]\n')
 
     def command(self):
-        arguments = ["--config", self.config, "--spool", self.kept, "serve"]
-        return [*self.wrapper, self.binary, *arguments]
+        return [*self.wrapper, *self.verb("serve")]
+
+    def verb(self, *arguments):
+        """The command of a verb on its spool."""
+        return [self.binary, "--config", self.config, "--spool", self.kept, *arguments]
 
     def environment(self):
         return {"HOME": str(self.home)}
+
+    def wait_until_ready(self):
+        """Waits until verbs find the daemon, which may be after its port is open."""
+        deadline = time.monotonic() + STARTS_WITHIN
+        command = [str(part) for part in self.verb("status")]
+        while subprocess.run(command, capture_output=True, check=False).returncode:
+            if time.monotonic() > deadline:
+                raise Wrong(f"the daemon does not answer `status` within {STARTS_WITHIN} s")
+            time.sleep(0.1)
+
+    def index_cpu(self):
+        return self.process.thread_cpu("index")
+
+    def api(self, path):
+        """The answer of a call of the API, or None if its status is not 200."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return json.loads(body) if answer.status == 200 else None
+
+    def settle(self):
+        """Waits until the index has read every page."""
+        deadline, complete = time.monotonic() + READS_WITHIN, 0
+        # One look may come before the last pages are noticed.
+        while complete < 2:
+            found = self.api("/api/search?q=quadrofy")
+            complete = complete + 1 if found and not found["incomplete"] else 0
+            if time.monotonic() > deadline:
+                raise Wrong(f"the index was not complete after {READS_WITHIN} s")
+            time.sleep(LOOKS_EVERY)
 
 
 class Nginx(Server):
@@ -157,13 +205,16 @@ class Squid(Server):
     name = "squid"
     field, hit = "X-Cache", re.compile("^HIT")
 
-    def __init__(self, home, cpus):
+    def __init__(self, home, cpus, on_disk=False):
         super().__init__(home, cpus)
-        # Several workers need a directory for their sockets that only root can create.
-        workers = len(cpus) if os.geteuid() == 0 else 1
+        self.on_disk = on_disk
+        # Several workers need a directory for their sockets that only root can create, and cannot share
+        # a cache with one file for each page.
+        workers = len(cpus) if os.geteuid() == 0 and not on_disk else 1
         self.config = self.home / "squid.conf"
         user, group = account()
-        values = {"home": self.home, "port": self.port, "workers": workers}
+        cache = f"cache_dir aufs {self.home}/cache 100000 16 256" if on_disk else ""
+        values = {"home": self.home, "port": self.port, "workers": workers, "cache": cache}
         self.config.write_text(SQUID.format(user=user, group=group, **values))
         if os.geteuid() == 0:
             shutil.chown(self.home, user, group)
@@ -173,37 +224,33 @@ class Squid(Server):
     def command(self):
         return [machine.find("squid"), *self.arguments]
 
+    def start(self):
+        if self.on_disk:
+            self.make_cache()
+        return super().start()
 
-class Origin(Server):
-    """nginx as an origin with a page at each `/p/NUMBER`, and with a large file."""
+    def make_cache(self):
+        """Creates the directories of its cache."""
+        Process([*self.command(), "-z"], self.cpus, self.home / "log").child.wait(STARTS_WITHIN)
 
-    name = "origin"
 
-    def __init__(self, home, cpus, size):
+class Site(Server):
+    """nginx as an origin, which counts its requests."""
+
+    def __init__(self, home, cpus):
         super().__init__(home, cpus)
-        self.size = size
         self.looks = 0
-        lines = "".join(f" line {number:06}\n" for number in range(size // 13 + 1))
-        # The body of a page after its path.
-        self.text = lines[: size - len("/p/0000000")]
         self.files = self.home / "files"
-        (self.files / "big").mkdir(parents=True)
+        self.files.mkdir()
         self.config = self.home / "nginx.conf"
-        values = {"port": self.port, "files": self.files, **self.words()}
-        self.config.write_text(nginx_text(self.home, len(cpus), ORIGIN.format(**values)))
+
+    def configure(self, text, **values):
+        """Writes the configuration: `text` is the server, with these values and its own."""
+        values = {"port": self.port, "files": self.files, **values}
+        self.config.write_text(nginx_text(self.home, len(self.cpus), text.format(**values)))
 
     def command(self):
         return [machine.find("nginx"), "-p", self.home, "-c", self.config, "-e", self.home / "log"]
-
-    def words(self):
-        """The body of a page without its path, in words that nginx can parse."""
-        pieces = [self.text[at : at + WORD] for at in range(0, len(self.text), WORD)]
-        sets = "".join(f'set $w{n} "{piece}";\n' for n, piece in enumerate(pieces))
-        return {"sets": sets, "body": "$uri" + "".join(f"${{w{n}}}" for n in range(len(pieces)))}
-
-    def is_page(self, number, body):
-        """Whether this is the body of a page."""
-        return body == (f"/p/{number:07}" + self.text).encode()
 
     def on_host(self, number):
         """The site of a page: this one has all pages."""
@@ -217,6 +264,31 @@ class Origin(Server):
         connection.close()
         self.looks += 1
         return int(told.splitlines()[2].split()[2]) - self.looks
+
+
+class Origin(Site):
+    """An origin with a page at each `/p/NUMBER`, and with a large file."""
+
+    name = "origin"
+
+    def __init__(self, home, cpus, size):
+        super().__init__(home, cpus)
+        self.size = size
+        lines = "".join(f" line {number:06}\n" for number in range(size // 13 + 1))
+        # The body of a page after its path.
+        self.text = lines[: size - len("/p/0000000")]
+        (self.files / "big").mkdir()
+        self.configure(ORIGIN, **self.words())
+
+    def words(self):
+        """The body of a page without its path, in words that nginx can parse."""
+        pieces = [self.text[at : at + WORD] for at in range(0, len(self.text), WORD)]
+        sets = "".join(f'set $w{n} "{piece}";\n' for n, piece in enumerate(pieces))
+        return {"sets": sets, "body": "$uri" + "".join(f"${{w{n}}}" for n in range(len(pieces)))}
+
+    def is_page(self, number, body):
+        """Whether this is the body of a page."""
+        return body == (f"/p/{number:07}" + self.text).encode()
 
     def make_big(self):
         """Writes the large file and returns its digest."""
@@ -341,6 +413,7 @@ http_access allow all
 cache_mem 512 MB
 maximum_object_size_in_memory 1 MB
 maximum_object_size 2 GB
+{cache}
 memory_replacement_policy heap GDSF
 client_persistent_connections on
 server_persistent_connections on

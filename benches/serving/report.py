@@ -11,13 +11,22 @@ LOAD = {
     "cpu": ("processor each, µs", 1, 1),
     "memory": ("memory, MiB", 1024, 1),
 }
+# Loads during which the index thread of wwwoffle works too. `rest` is `cpu` without it.
+INDEXED = {
+    "per_second": LOAD["per_second"],
+    "p50": LOAD["p50"],
+    "p99": LOAD["p99"],
+    "cpu": LOAD["cpu"],
+    "index": ("index thread each, µs", 1, 1),
+    "rest": ("without it, µs", 1, 1),
+}
 TRANSFER = {
     "seconds": ("seconds", 1, 2),
     "cpu": ("processor, s", 1, 2),
     "added": ("added memory, MiB", 1024, 1),
 }
 # Columns that may be zero, so that no ratio is formed.
-WITHOUT_RATIO = ("added",)
+WITHOUT_RATIO = ("added", "index")
 RESIDENT = {"rss": ("resident, MiB", 1024, 1), "memory": ("share of memory, MiB", 1024, 1)}
 START = {"answered": ("first answer, s", 1, 3)}
 

@@ -25,11 +25,11 @@ class Generated:
         self.name = f"{count:,} in the spool"
         self.size = size
 
-    def make(self, generator, spool):
+    def make(self, generator, spool, hosts=HOSTS):
         """Writes the spool."""
         machine.require_space(spool.parent, self.count * (self.size + AROUND))
         command = [generator, "--spool", spool, "--entries", self.count]
-        command += ["--size", self.size, "--hosts", HOSTS]
+        command += ["--size", self.size, "--hosts", hosts]
         subprocess.run([str(part) for part in command], check=True)
         return spool
 
@@ -53,9 +53,10 @@ class OneHost:
         self.host = host
 
 
-def samples(proxy, site, count):
-    """Checks some whole responses: status, length, every byte, and that they are hits."""
-    for number in range(0, count, max(count // SAMPLES, 1)):
+def samples(proxy, site, count, first=0):
+    """Checks some whole responses from the page `first` on: status, length, every byte, and that they are
+    hits."""
+    for number in range(first, first + count, max(count // SAMPLES, 1)):
         status, fields, body = proxy.get(site.on_host(number), f"/p/{number:07}")
         if status != 200 or not site.is_page(number, body):
             raise Wrong(f"{proxy.name} returned {status} for {number} and {len(body)} bytes")
