@@ -4,10 +4,9 @@ import functools
 
 import load
 import machine
-import proxies
 import sites
 from load import Urls
-from report import Row
+from report import INDEXED, LOAD, Row
 
 # The size of a page in most rows, in bytes.
 SIZE = 10_000
@@ -18,9 +17,15 @@ SMALL = 2_000
 # The number of pages in the small spool, which the large one is compared with.
 THOUSAND = 1_000
 
+# The number of pages that are more than the hot set holds.
+BEYOND_MEMORY = 20_000
+
 # From this number of pages on, wrk fetches them, with this number of connections.
 FEW = 100
 FILLERS = 16
+
+# The columns of a load, with and without the index thread.
+ALL = {**INDEXED, "memory": LOAD["memory"]}
 
 # Our hits as in the first row, measured together with the others.
 FIRST = "wwwoffle, one page on 16"
@@ -36,7 +41,8 @@ def fill(proxy, origin, count, cpus):
             proxy.get(origin, f"/p/{number:07}")
     fetched = 0
     while FEW <= count > fetched:
-        told = load.wrk(proxy, origin, Urls(count, "each", fetched), FILLERS, 1, cpus)
+        # With one thread, wrk requests the pages in order and leaves none out.
+        told = load.wrk(proxy, origin, Urls(count, "each", fetched), FILLERS, 1, cpus[:1])
         # Each connection may have had one request in progress that was not counted.
         fetched += max(told["requests"] - FILLERS, 0)
     sites.samples(proxy, origin, count)
@@ -61,8 +67,7 @@ def measured(bench, proxy, site, urls, connections):
 
 def peers(bench, origin):
     """Ours, nginx and squid, started."""
-    squid = bench.start(proxies.Squid(bench.home, bench.cpus.proxy))
-    return [bench.ours(), bench.nginx(origin), squid]
+    return [bench.ours(), bench.nginx(origin), bench.squid()]
 
 
 def warm_hits(bench, work, connections, count):
@@ -105,8 +110,24 @@ def thousand_urls(bench):
     return warm_hits(bench, "warm hits, 10 kB, 1,000 URLs, 16 connections", 16, THOUSAND)
 
 
+def beyond_memory(bench):
+    """Random hits among more pages than the hot set holds, after the index has read them."""
+    origin = bench.origin(SIZE)
+    stand = [bench.ours(), bench.nginx(origin)]
+    for proxy in stand:
+        fill(proxy, origin, BEYOND_MEMORY, bench.cpus.load)
+        proxy.settle()
+    urls = Urls(BEYOND_MEMORY)
+    subjects = {proxy.name: measured(bench, proxy, origin, urls, 16) for proxy in stand}
+    row = Row("hits, 10 kB, 20,000 URLs, 16 connections", in_turn(bench, subjects), ALL)
+    for proxy in stand:
+        sites.samples(proxy, origin, BEYOND_MEMORY)
+    row.wants("cpu", 1.5)
+    return row
+
+
 def million_urls(bench):
-    """Random hits among a million pages, compared with a thousand of the same size."""
+    """Random hits among a million pages, compared with a thousand of the same size, and with nginx."""
     few = sites.Generated(THOUSAND, SMALL)
     many = bench.large
     spools = {few: few.make(bench.generator, bench.home / "thousand"), many: bench.large_spool()}
@@ -115,8 +136,18 @@ def million_urls(bench):
         ours = bench.ours(spool)
         sites.samples(ours, site, site.count)
         subjects[site.name] = measured(bench, ours, site, Urls(site.count), 16)
-    row = Row("warm hits, 2 kB, 16 connections", in_turn(bench, subjects), base=few.name)
+    # nginx needs the same number of files. The spool of ours exists already.
+    has_nginx = machine.has_space(bench.home, many.count * (SMALL + sites.AROUND))
+    if has_nginx:
+        origin = bench.origin(SMALL)
+        nginx = bench.nginx(origin)
+        fill(nginx, origin, many.count, bench.cpus.load)
+        subjects["nginx"] = measured(bench, nginx, origin, Urls(many.count), 16)
+    row = Row("warm hits, 2 kB, 16 connections", in_turn(bench, subjects), ALL)
     row.wants("per_second", 0.85, many.name, at_least=True, of=few.name)
+    if has_nginx:
+        # The index of a million pages is still being made.
+        row.wants("rest", 1.5, many.name)
     return row
 
 
@@ -139,5 +170,5 @@ def after_restart(bench):
     }
     row = Row("hits in the first second after a restart, 10 kB", in_turn(bench, subjects))
     sites.samples(ours, kept, UNSEEN)
-    row.wants("per_second", 1.0, at_least=True)
+    row.wants("per_second", 0.5, at_least=True)
     return row

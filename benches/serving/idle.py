@@ -41,7 +41,7 @@ def memory(bench):
     row = Row("memory", figures, RESIDENT)
     row.wants("rss", 20, "wwwoffle, idle", of=None)
     row.wants("rss", 60, f"wwwoffle, {many.name}", of=None)
-    row.wants("rss", 200, "wwwoffle, 10,000 idle connections", of=None)
+    row.wants("rss", 100, "wwwoffle, 10,000 idle connections", of=None)
     return row
 
 
