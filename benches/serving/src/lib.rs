@@ -10,8 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use wwwoffle_spool::{Durability, Error, NewEntry, Options, Place, Spool};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_spool::{Durability, Error, Options, Spool};
 
 pub use page::{Page, Shape};
 
@@ -48,15 +47,7 @@ pub fn fill(root: &Path, count: u64, shape: &Shape) -> Result<(), Error> {
 
 /// Stores one page as if it was browsed.
 fn keep(spool: &Spool, page: &Page) -> Result<(), Error> {
-    let url = CanonicalUrl::parse(&page.url, &LocalHost::default()).expect("the URL is canonical");
-    let new = NewEntry {
-        asked: page.when,
-        when: page.when,
-        head: page.head(),
-        request: page.request(),
-        connection: None,
-    };
-    let mut writer = spool.begin(&Place::of(&url), new)?;
+    let mut writer = spool.begin(&page.place(), page.entry())?;
     writer.write(page.body.as_bytes())?;
     writer.finish(None).map(drop)
 }

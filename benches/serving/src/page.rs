@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use wwwoffle_spool::Timestamp;
+use wwwoffle_spool::{NewEntry, Place, Timestamp};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::words::Chance;
 
@@ -91,6 +92,27 @@ impl Shape {
 }
 
 impl Page {
+    /// The place of the page.
+    ///
+    /// # Panics
+    ///
+    /// If the URL is invalid, which those of [`Shape::page`] are not.
+    pub fn place(&self) -> Place {
+        let url = CanonicalUrl::parse(&self.url, &LocalHost::default());
+        Place::of(&url.expect("the URL is canonical"))
+    }
+
+    /// The exchange of the page without its body, as if it was browsed.
+    pub fn entry(&self) -> NewEntry {
+        NewEntry {
+            asked: self.when,
+            when: self.when,
+            head: self.head(),
+            request: self.request(),
+            connection: None,
+        }
+    }
+
     /// The head of the response, which is fresh for ten years, so that it is never revalidated.
     pub fn head(&self) -> Vec<u8> {
         let date = self.when.strftime("%a, %d %b %Y %H:%M:%S GMT");
