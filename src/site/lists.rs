@@ -212,9 +212,14 @@ pub(super) async fn perform(
     let texts = form.fields().filter(|(name, _)| *name == "url").map(|(_, text)| text);
     // All URLs are validated before the first action.
     let urls = texts.map(|text| CanonicalUrl::parse(text, &caller.context.base.local));
-    let urls = urls.collect::<Result<Vec<_>, _>>()?;
+    let mut urls = urls.collect::<Result<Vec<_>, _>>()?;
     if urls.is_empty() {
         return Err(nothing(form));
+    }
+    let may_fetch = |url: &CanonicalUrl| !url.is_form_answer();
+    if matches!(chosen, EntryAction::Refresh | EntryAction::Monitor) && urls.iter().any(may_fetch) {
+        // The response to a form is fetched only by sending the form again.
+        urls.retain(may_fetch);
     }
     let back = back(form.value("back"));
     if chosen == EntryAction::Delete {

@@ -103,7 +103,10 @@ fn selected_entries_are_deleted_pinned_or_refreshed() {
     assert!(done.field("Location").starts_with("/index/http/"), "{done:?}");
     assert!(daemon.ok(&["pin"]).contains(&origin.url("/000.html")));
     daemon.ok(&["offline"]);
-    assert_eq!(send("/control/refresh-multiple", &["/000.html", "/001.html"]).status, 303);
+    let form_answer = format!("/000.html?!POST:{}", "0".repeat(64));
+    assert_ne!(send("/control/refresh-multiple", &[&form_answer]).status, 303);
+    let chosen = ["/000.html", &form_answer, "/001.html"];
+    assert_eq!(send("/control/refresh-multiple", &chosen).status, 303);
     let mut queued = daemon.queued();
     queued.sort();
     assert_eq!(queued, [origin.url("/000.html"), origin.url("/001.html")]);

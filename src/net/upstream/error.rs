@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_own_faults_are_attributed_to_the_origin() {
+    fn own_faults_are_not_attributed_to_the_origin() {
         assert_eq!(Failure::HeadTimeout.own_fault(), None);
         assert_eq!(Failure::Wrong("two lengths").own_fault(), None);
         for (failure, reason) in [
