@@ -250,15 +250,6 @@ impl Store {
         blocking(move || writer.finish_short()).await
     }
 
-    /// Completes a segment. From now on, lookups find it. `cut`: the transfer was interrupted.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails or is full, or the segment is longer than its entry.
-    pub async fn finish_segment(&self, writer: SegmentWriter, cut: bool) -> Result<(), Error> {
-        blocking(move || if cut { writer.finish_short() } else { writer.finish() }).await
-    }
-
     /// Copies the entry at `from` to `to`. A missing or damaged entry is not copied.
     ///
     /// # Errors
