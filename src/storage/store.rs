@@ -107,8 +107,8 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn entries(&self, place: &Place) -> Result<Vec<StoredCopy>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let entries = blocking(move || spool.entries(&place)).await?;
+        let place = place.clone();
+        let entries = self.run(move |spool| spool.entries(&place)).await?;
         for damage in entries.set_aside {
             warn!(%damage, "a damaged page was moved to damaged/ and will be fetched again");
         }
@@ -130,15 +130,13 @@ impl Store {
         if copy.part.is_some() {
             return Ok(None);
         }
-        let spool = self.spool.clone();
-        let updated = blocking(move || spool.update(&copy.entry, &update)).await?;
+        let updated = self.run(move |spool| spool.update(&copy.entry, &update)).await?;
         Ok(updated.and_then(StoredCopy::read))
     }
 
     /// Moves a stored copy to `damaged/`, after a reader found that its body is damaged.
     pub async fn set_aside(&self, entry: Arc<StoredCopy>) {
-        let spool = self.spool.clone();
-        match blocking(move || spool.set_aside(&entry.entry)).await {
+        match self.run(move |spool| spool.set_aside(&entry.entry)).await {
             Ok(Some(damage)) => warn!(%damage, "a damaged page was moved to damaged/"),
             Ok(None) => {}
             Err(error) => warn!(%error, "a damaged page cannot be moved aside"),
@@ -186,8 +184,8 @@ impl Store {
         place: &Place,
         new: NewSegment,
     ) -> Result<(SegmentWriter, Tail), Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || {
+        let place = place.clone();
+        self.run(move |spool| {
             let mut writer = spool.begin_segment(&place, new)?;
             let tail = writer.tail()?;
             Ok((writer, tail))
@@ -256,8 +254,8 @@ impl Store {
     ///
     /// If the disk fails or is full.
     pub async fn copy(&self, from: &Place, to: &Place) -> Result<(), Error> {
-        let (spool, from, to) = (self.spool.clone(), from.clone(), to.clone());
-        blocking(move || {
+        let (from, to) = (from.clone(), to.clone());
+        self.run(move |spool| {
             let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
             let mut writer = spool.begin(&to, NewEntry::copy_of(&entry))?;
             let (mut body, mut piece) = (entry.verified(), vec![0; COPIED_AT_ONCE]);
@@ -280,8 +278,8 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn remove(&self, place: &Place) -> Result<bool, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.remove(&place)).await
+        let place = place.clone();
+        self.run(move |spool| spool.remove(&place)).await
     }
 
     /// Removes an entry in such a way that it can be restored for some time. Returns false if there
@@ -291,8 +289,8 @@ impl Store {
     ///
     /// If the disk fails or is full. The entry is then unchanged.
     pub async fn remove_for_now(&self, place: &Place, removal: Removal) -> Result<bool, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.remove_for_now(&place, &removal)).await
+        let place = place.clone();
+        self.run(move |spool| spool.remove_for_now(&place, &removal)).await
     }
 
     /// Removes the entries under the key of `place` that `is_meant` selects, of every variant.
@@ -310,8 +308,7 @@ impl Store {
             return Ok(());
         }
         for copy in self.entries(place).await?.into_iter().filter(is_meant) {
-            let spool = self.spool.clone();
-            blocking(move || spool.remove_variant(copy.entry.place())).await?;
+            self.run(move |spool| spool.remove_variant(copy.entry.place())).await?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tracing::warn;
 use wwwoffle_spool::{Error, Partial, Place};
 
-use super::{Store, blocking};
+use super::Store;
 
 impl Store {
     /// The segments at `place`; `None` if there are none.
@@ -14,8 +14,8 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn partial(&self, place: &Place) -> Result<Option<Arc<Partial>>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        Ok(blocking(move || spool.partial(&place)).await?.map(Arc::new))
+        let place = place.clone();
+        Ok(self.run(move |spool| spool.partial(&place)).await?.map(Arc::new))
     }
 
     /// All incomplete entries under the key of `place`, of any variant.
@@ -24,8 +24,8 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn partials_of(&self, place: &Place) -> Result<Vec<Arc<Partial>>, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        let found = blocking(move || spool.partials_of(&place)).await?;
+        let place = place.clone();
+        let found = self.run(move |spool| spool.partials_of(&place)).await?;
         Ok(found.into_iter().map(Arc::new).collect())
     }
 
@@ -36,8 +36,8 @@ impl Store {
     ///
     /// If the disk fails or is full.
     pub async fn complete(&self, partial: &Arc<Partial>, head: Vec<u8>) -> Result<bool, Error> {
-        let (spool, partial) = (self.spool.clone(), Arc::clone(partial));
-        Ok(blocking(move || spool.complete(&partial, head)).await?.is_some())
+        let partial = Arc::clone(partial);
+        Ok(self.run(move |spool| spool.complete(&partial, head)).await?.is_some())
     }
 
     /// Removes the segments at `place`. Returns false if there were none.
@@ -46,14 +46,14 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn remove_partial(&self, place: &Place) -> Result<bool, Error> {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        blocking(move || spool.remove_partial(&place)).await
+        let place = place.clone();
+        self.run(move |spool| spool.remove_partial(&place)).await
     }
 
     /// Moves damaged segments at `place` to `damaged/`, after a reader has reported damage.
     pub async fn repair_partial(&self, place: &Place) {
-        let (spool, place) = (self.spool.clone(), place.clone());
-        match blocking(move || spool.repair_partial(&place)).await {
+        let place = place.clone();
+        match self.run(move |spool| spool.repair_partial(&place)).await {
             Ok(damages) => {
                 for damage in damages {
                     warn!(%damage, "a damaged segment was moved to damaged/");

@@ -6,7 +6,7 @@ use tracing::warn;
 use wwwoffle_spool::{AddOutcome, Error, FinishOutcome, Outgoing, ProgramState, RunId};
 use wwwoffle_url::Key;
 
-use super::{Store, Unqueued, blocking};
+use super::{Store, Unqueued};
 use crate::base::mode::ModeSwitch;
 use crate::base::owner::Owner;
 
@@ -19,8 +19,7 @@ impl Store {
     /// If the disk fails or is full, or the request cannot be added: for example, the queue is
     /// full, or the request is invalid or too large.
     pub async fn enqueue(&self, outgoing: Outgoing) -> Result<AddOutcome, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().add(&outgoing)).await
+        self.run(move |spool| spool.queue().add(&outgoing)).await
     }
 
     /// Adds the requests that follow from a queued request, before that request leaves the queue.
@@ -32,8 +31,7 @@ impl Store {
     /// If the disk fails or is full, or the queue is full. The requests before the failed one are
     /// queued.
     pub async fn enqueue_next(&self, next: Vec<Outgoing>) -> Result<Vec<Unqueued>, Error> {
-        let spool = self.spool.clone();
-        blocking(move || {
+        self.run(move |spool| {
             let mut unqueued = Vec::new();
             for request in next {
                 match spool.queue().add_next(&request) {
@@ -62,8 +60,7 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn finish_queued(&self, seen: Outgoing) -> Result<FinishOutcome, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().finish(&seen)).await
+        self.run(move |spool| spool.queue().finish(&seen)).await
     }
 
     /// Reads a complete queued request; `None` if it has left the queue.
@@ -72,8 +69,7 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn queued(&self, key: Key) -> Result<Option<Outgoing>, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().get(&key)).await
+        self.run(move |spool| spool.queue().get(&key)).await
     }
 
     /// Rewrites a queued request. Returns false if it has left the queue.
@@ -82,8 +78,7 @@ impl Store {
     ///
     /// If the disk fails or is full. The old record then stays.
     pub async fn requeue(&self, outgoing: Outgoing) -> Result<bool, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().update(&outgoing)).await
+        self.run(move |spool| spool.queue().update(&outgoing)).await
     }
 
     /// Removes a request from the queue. Returns false if it was not queued.
@@ -92,8 +87,7 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn dequeue(&self, key: Key) -> Result<bool, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().remove(&key)).await
+        self.run(move |spool| spool.queue().remove(&key)).await
     }
 
     /// The texts of all recursive fetches.
@@ -102,8 +96,7 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn runs(&self) -> Result<Vec<(RunId, String)>, Error> {
-        let spool = self.spool.clone();
-        blocking(move || {
+        self.run(move |spool| {
             let ids = spool.runs()?;
             let text = |id| spool.run(id).map(|text| text.map(|text| (id, text))).transpose();
             ids.into_iter().filter_map(text).collect()
@@ -117,8 +110,7 @@ impl Store {
     ///
     /// If the disk fails or is full.
     pub async fn set_run(&self, id: RunId, text: String) -> Result<(), Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.set_run(id, &text)).await
+        self.run(move |spool| spool.set_run(id, &text)).await
     }
 
     /// Removes the text of a recursive fetch. Returns false if there was none.
@@ -127,16 +119,14 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn remove_run(&self, id: RunId) -> Result<bool, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.remove_run(id)).await
+        self.run(move |spool| spool.remove_run(id)).await
     }
 
     /// Moves the text of a recursive fetch to `damaged/`.
     pub async fn set_run_aside(&self, id: RunId, reason: String) {
-        let spool = self.spool.clone();
         // If the text cannot be moved, it stays where it was. The caller has logged that it is
         // damaged.
-        let _told = blocking(move || Ok(spool.set_run_aside(id, &reason))).await;
+        let _told = self.run(move |spool| Ok(spool.set_run_aside(id, &reason))).await;
     }
 
     /// Removes the requests that only this recursive fetch wants from the queue. Returns their
@@ -146,8 +136,7 @@ impl Store {
     ///
     /// If the disk fails. The requests before the failed one are removed.
     pub async fn forget_run(&self, id: RunId) -> Result<u64, Error> {
-        let spool = self.spool.clone();
-        blocking(move || spool.queue().forget_run(id)).await
+        self.run(move |spool| spool.queue().forget_run(id)).await
     }
 
     /// Stores the chosen mode for the next start.
@@ -172,8 +161,7 @@ impl Store {
     ///
     /// If the disk fails.
     pub async fn remembered(&self, key: &'static str) -> Result<Option<String>, Error> {
-        let spool = self.spool.clone();
-        blocking(move || Ok(spool.state()?.0.value(key).map(str::to_owned))).await
+        self.run(move |spool| Ok(spool.state()?.0.value(key).map(str::to_owned))).await
     }
 
     /// Stores a line of text under a key of the state.
@@ -189,8 +177,8 @@ impl Store {
         &self,
         change: impl FnOnce(&mut ProgramState) -> Result<(), Error> + Send + 'static,
     ) -> Result<(), Error> {
-        let (spool, changing) = (self.spool.clone(), Arc::clone(&self.changing_state));
-        blocking(move || {
+        let changing = Arc::clone(&self.changing_state);
+        self.run(move |spool| {
             let _changing = changing.lock().unwrap_or_else(PoisonError::into_inner);
             let (mut state, damage) = spool.state()?;
             if let Some(damage) = damage {
