@@ -140,6 +140,7 @@ impl Live {
 pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(run).await {
         Ok(done) => done,
+        // Only a panic ends a blocking call early. The panic is resumed in the caller.
         Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

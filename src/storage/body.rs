@@ -9,11 +9,11 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::HeaderMap;
 use hyper::body::Frame;
-use tokio::task::spawn_blocking;
 use wwwoffle_spool::{Body as StoredBody, BodyFile, Partial, VerifiedReader, Verifier};
 
 use super::buffers::{Buffer, Buffers};
 use super::store::{Store, StoredCopy};
+use crate::base::live::blocking;
 use crate::net::upstream::{BoxError, Failure};
 
 /// A response body on its way to a client.
@@ -148,10 +148,7 @@ impl RangeReading {
             }
             (from, read.map(|_| Bytes::from(buffer)))
         };
-        let (from, bytes) = match spawn_blocking(read).await {
-            Ok(read) => read,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        };
+        let (from, bytes) = blocking(read).await;
         self.from = from;
         match bytes {
             Ok(bytes) if bytes.is_empty() => Err(BodyError::Damaged),
@@ -195,12 +192,7 @@ impl BodyReader {
             return Ok(Some(self.with(buffer.filled(read))));
         }
         let (file, verifier) = (self.file.clone(), self.verifier.take());
-        let read = move || read_piece(&file, position, buffer, verifier);
-        let piece = match spawn_blocking(read).await {
-            Ok(piece) => piece,
-            Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-        };
-        match piece {
+        match blocking(move || read_piece(&file, position, buffer, verifier)).await {
             DiskPiece::Data(bytes, verifier) => {
                 self.verifier = verifier;
                 Ok(Some(self.with(bytes)))

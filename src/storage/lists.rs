@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use wwwoffle_index::{Error, Index, ReindexScope, Viewer};
 
 use crate::base::error_chain::error_chain;
+use crate::base::live::blocking;
 use crate::base::owner::Owner;
 use crate::storage::context::StorageContext;
 
@@ -51,11 +52,7 @@ pub async fn call_index<T: Send + 'static>(
     let index = context.index.clone();
     // Waiting here does not occupy a thread that reads pages from the disk.
     let _place = context.index_readers.acquire().await;
-    match tokio::task::spawn_blocking(move || ask(&index)).await {
-        Ok(answer) => answer,
-        // Only a panic ends the call early. The panic is resumed in the caller.
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    blocking(move || ask(&index)).await
 }
 
 /// Rebuilds the index, or searches for changes by other programs. This may take minutes. During
@@ -66,10 +63,7 @@ pub async fn call_index<T: Send + 'static>(
 /// If the index or the spool cannot be read or written.
 pub async fn rebuild(context: &StorageContext, what: ReindexScope) -> Result<(), Error> {
     let index = context.index.clone();
-    match tokio::task::spawn_blocking(move || index.reindex(what)).await {
-        Ok(done) => done,
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
-    }
+    blocking(move || index.reindex(what)).await
 }
 
 /// Waits for a short time until the index has all changes so far. If they take longer, or while the

@@ -14,7 +14,6 @@ use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use tokio::task::spawn_blocking;
 use tracing::warn;
 use wwwoffle_spool::{
     ChangeListener, Error, NewEntry, NewSegment, Outgoing, Place, Removal, SegmentWriter, Spool,
@@ -24,6 +23,7 @@ use wwwoffle_spool::{
 use self::hot::HotSet;
 pub use self::hot::{CachedLookup, OPEN_FILE};
 pub use self::stored_copy::{EntryIdentity, StoredCopy, StoredSegments};
+use crate::base::live::blocking;
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;
@@ -214,9 +214,7 @@ impl Store {
             Ok((writer, stretch))
         };
         // After a panic in the spool, the unfinished file is discarded like any other.
-        spawn_blocking(write).await.unwrap_or_else(|panicked| {
-            std::panic::resume_unwind(panicked.into_panic());
-        })
+        blocking(write).await
     }
 
     /// Appends `last`, the end of the body, and completes the entry. From now on, lookups find it.
@@ -340,16 +338,6 @@ pub trait ReadAt: Send + Sync + 'static {
 impl ReadAt for Tail {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         Tail::read_at(self, offset, buffer).map_err(io::Error::other)
-    }
-}
-
-async fn blocking<T: Send + 'static>(
-    call: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    match spawn_blocking(call).await {
-        Ok(done) => done,
-        // Only a panic ends a blocking call early. The panic is resumed in the caller.
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
     }
 }
 

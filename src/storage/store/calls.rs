@@ -47,11 +47,7 @@ impl Store {
     /// wait to be flushed to the disk.
     pub async fn close_files(&self) {
         let store = self.clone();
-        let free = move || {
-            store.free_files();
-            Ok(())
-        };
-        let _never_fails = blocking(free).await;
+        blocking(move || store.free_files()).await;
     }
 
     fn free_files(&self) {
