@@ -43,6 +43,7 @@ impl fmt::Debug for Feed {
 }
 
 /// The shared state of one body.
+#[derive(Default)]
 pub struct Feed {
     state: Mutex<FeedState>,
     /// The number of changes, so that a reader misses none between a check and a wait.
@@ -51,6 +52,7 @@ pub struct Feed {
     moved: Notify,
 }
 
+#[derive(Default)]
 struct FeedState {
     disk: Option<Arc<dyn ReadAt>>,
     /// Bytes that can be read from `disk`.
@@ -104,20 +106,7 @@ impl Feed {
     /// An empty body, before its first byte.
     #[must_use]
     pub fn new() -> Arc<Self> {
-        Arc::new(Self {
-            state: Mutex::new(FeedState {
-                disk: None,
-                on_disk: 0,
-                window: VecDeque::new(),
-                window_start: 0,
-                readers: HashMap::new(),
-                next_reader: 0,
-                closed: false,
-                end: None,
-            }),
-            changes: watch::Sender::new(0),
-            moved: Notify::new(),
-        })
+        Arc::default()
     }
 
     /// Sets the file to which the body is written.
