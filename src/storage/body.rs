@@ -242,6 +242,7 @@ fn read_piece(
     }
 }
 
-fn length(bytes: &Bytes) -> u64 {
+/// The number of bytes.
+pub(crate) fn length(bytes: &Bytes) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::net::upstream::Failure;
 use crate::proxy::presence::Presence;
-use crate::storage::body::BodyError;
+use crate::storage::body::{BodyError, length};
 use crate::storage::store::ReadAt;
 
 /// Bytes per read from the disk.
@@ -96,10 +96,6 @@ impl FeedState {
             self.window.pop_front();
         }
     }
-}
-
-fn length(bytes: &Bytes) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 impl Feed {

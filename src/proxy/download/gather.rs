@@ -6,6 +6,7 @@ use http_body_util::BodyExt;
 use hyper::HeaderMap;
 
 use crate::net::upstream::{AnswerBody, Failure};
+use crate::storage::body::length;
 
 /// Maximum bytes gathered for one write. Available bytes are never held back to wait for more.
 const STRETCH: usize = 128 * 1024;
@@ -45,9 +46,5 @@ pub(super) async fn gather(body: &mut AnswerBody) -> GatheredBytes {
 
 /// The total number of bytes.
 pub(super) fn size_of(stretch: &[Bytes]) -> u64 {
-    stretch.iter().map(|chunk| wide(chunk.len())).sum()
-}
-
-fn wide(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX)
+    stretch.iter().map(length).sum()
 }
