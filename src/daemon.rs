@@ -124,7 +124,7 @@ impl Daemon {
         let storage = Arc::new(StorageContext::new(Arc::clone(&base), store, index, statistics));
         let pages = Arc::new(pages(&base, templates)?);
         let tls = ServerCertificates::new(authority)?;
-        let fetcher = Arc::new(Fetcher::new());
+        let fetcher = Arc::new(Fetcher::default());
         let worker: Arc<dyn QueueWorker> = Arc::<Fetcher>::clone(&fetcher);
         let proxy = Arc::new(ProxyContext {
             base: Arc::clone(&base),

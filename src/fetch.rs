@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::{Notify, Semaphore, broadcast};
 use tokio::time::Instant;
 use tracing::error;
 use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, Place, Queue, QueueChange, RequestState};
@@ -77,20 +77,15 @@ pub struct Fetcher {
     runs: Runs,
     robots: RobotsCache,
     browsers: browser::BrowserTurns,
-    plans: plan::PlanTurns,
-    complete: recurse::complete::CheckTurns,
+    /// Limits the number of simultaneous plans.
+    plans: Semaphore,
+    /// Limits the number of pages that are checked at the same time.
+    checks: Arc<Semaphore>,
 }
 
 impl Default for Fetcher {
+    /// A fetcher without a queue.
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Fetcher {
-    /// Creates a fetcher without a queue.
-    #[must_use]
-    pub fn new() -> Self {
         Self {
             schedule: Arc::default(),
             budget: Mutex::default(),
@@ -101,11 +96,13 @@ impl Fetcher {
             runs: Runs::default(),
             robots: RobotsCache::default(),
             browsers: browser::BrowserTurns::default(),
-            plans: plan::PlanTurns::default(),
-            complete: recurse::complete::CheckTurns::default(),
+            plans: Semaphore::new(plan::MAX_PLANS),
+            checks: Arc::new(Semaphore::new(recurse::complete::AT_ONCE)),
         }
     }
+}
 
+impl Fetcher {
     /// Fetches this queue, and observes its changes from now on.
     pub fn watch(&self, queue: &Queue) {
         let schedule = Arc::clone(&self.schedule);
@@ -191,16 +188,6 @@ impl Fetcher {
     #[must_use]
     pub fn runs(&self) -> &Runs {
         &self.runs
-    }
-
-    /// Limits concurrent plans.
-    fn plans(&self) -> &plan::PlanTurns {
-        &self.plans
-    }
-
-    /// The known `robots.txt` rules.
-    fn robots(&self) -> &RobotsCache {
-        &self.robots
     }
 
     /// Subscribes to the events from now on.

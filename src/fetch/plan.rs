@@ -11,7 +11,6 @@ mod sizes;
 
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use wwwoffle_spool::RequestKind;
 
 use super::recurse::choose::part;
@@ -25,17 +24,7 @@ pub use run::{NotPlanned, plan as plan_runs};
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// The largest number of simultaneous plans.
-const MAX_PLANS: usize = 2;
-
-/// The semaphore that limits the number of simultaneous plans.
-#[derive(Debug)]
-pub(super) struct PlanTurns(Semaphore);
-
-impl Default for PlanTurns {
-    fn default() -> Self {
-        Self(Semaphore::new(MAX_PLANS))
-    }
-}
+pub(super) const MAX_PLANS: usize = 2;
 
 /// The class of the sub-resource that a request is for; `None` for a page. It is the class that the
 /// page named, or is guessed from the URL of a sub-resource that a browser requested.

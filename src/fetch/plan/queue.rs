@@ -41,7 +41,7 @@ pub async fn plan(
     context: &Arc<FetchContext>,
     is_theirs: impl Fn(&Place) -> bool,
 ) -> Result<QueuePlan, NotPlanned> {
-    let _turn = context.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let _turn = context.fetcher.plans.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let mut plan =
         QueuePlan { may_fetch: context.base.mode.now().may_dial(), ..QueuePlan::default() };
     let mut waiting = Vec::new();

@@ -47,7 +47,7 @@ pub async fn plan(
     requester: &Requester,
     asked: &[RecursiveRequest],
 ) -> Result<Vec<RunPlan>, NotPlanned> {
-    let _turn = context.fetcher.plans().0.try_acquire().map_err(|_| NotPlanned::Busy)?;
+    let _turn = context.fetcher.plans.try_acquire().map_err(|_| NotPlanned::Busy)?;
     let until = Instant::now() + MAX_TIME;
     let mut plans = Vec::with_capacity(asked.len());
     for asked in asked {

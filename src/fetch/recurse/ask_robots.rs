@@ -112,7 +112,7 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
     let Some(url) = robots_url(context, runs, outgoing) else { return false };
     let place = place(&url);
     let ask = fetch(context, outgoing, &place);
-    let robots = context.fetcher.robots().find_or(place.clone(), ask).await;
+    let robots = context.fetcher.robots.find_or(place.clone(), ask).await;
     if let Some(delay) = robots.crawl_delay() {
         context.fetcher.set_minimum_delay(url.host_port(), delay);
     }
@@ -151,7 +151,7 @@ pub(in crate::fetch) async fn read_stored_robots(
     url: &CanonicalUrl,
 ) -> Option<Arc<Robots>> {
     let place = place(url);
-    if let Some(known) = context.fetcher.robots().find(&place, clock::now()) {
+    if let Some(known) = context.fetcher.robots.find(&place, clock::now()) {
         return Some(known);
     }
     let request = request(context, outgoing, &place).ok()?;

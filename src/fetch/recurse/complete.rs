@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tracing::warn;
 use wwwoffle_config::Config;
@@ -44,7 +43,7 @@ const MAX_TIME: Duration = Duration::from_secs(5);
 const MAX_TOLD: usize = 1_000;
 
 /// The number of pages examined at the same time.
-const AT_ONCE: usize = 2;
+pub(in crate::fetch) const AT_ONCE: usize = 2;
 
 /// The longest time that a check waits for its turn.
 const MAX_WAIT: Duration = Duration::from_secs(15);
@@ -172,16 +171,6 @@ fn look_within(
     Ok(Some(page_parts))
 }
 
-/// The semaphore that limits how many pages are examined at once.
-#[derive(Debug)]
-pub(crate) struct CheckTurns(Arc<Semaphore>);
-
-impl Default for CheckTurns {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
-    }
-}
-
 /// Examines the sub-resources of a page for the daemon, which limits the number of such checks at
 /// once. If too many are running, the result is empty and its `cut` says so. If the future is
 /// dropped, a check that has started continues in the background.
@@ -195,7 +184,7 @@ pub(crate) async fn look_at(
     entry: Entry,
     owner: Owner,
 ) -> Result<Option<PageParts<Text>>, Error> {
-    let turns = Arc::clone(&context.fetcher.complete.0);
+    let turns = Arc::clone(&context.fetcher.checks);
     let Ok(Ok(turn)) = timeout(MAX_WAIT, turns.acquire_owned()).await else {
         let cut = Some(tr("too many other pages are being checked now"));
         return Ok(Some(PageParts { cut, ..PageParts::default() }));
