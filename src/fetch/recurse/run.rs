@@ -185,9 +185,7 @@ impl Run {
             return Some(RunDecision::Fetch);
         }
         self.waiting = self.waiting.saturating_add(1);
-        if let Some(count) = self.count(before.outcome) {
-            *count = count.saturating_sub(1);
-        }
+        self.take_back(before.outcome);
         Some(RunDecision::Follow)
     }
 
@@ -258,14 +256,8 @@ impl Run {
     /// Records the result for a URL, which replaces an earlier result. Adds `bytes` to the total.
     pub fn record(&mut self, key: &Key, outcome: UrlOutcome, bytes: u64) {
         let left = self.left(key);
-        match self.seen.insert(*key, Seen { left, outcome }).map(|before| before.outcome) {
-            Some(UrlOutcome::Waits) => self.waiting = self.waiting.saturating_sub(1),
-            Some(before) => {
-                if let Some(count) = self.count(before) {
-                    *count = count.saturating_sub(1);
-                }
-            }
-            None => {}
+        if let Some(before) = self.seen.insert(*key, Seen { left, outcome }) {
+            self.take_back(before.outcome);
         }
         if let Some(count) = self.count(outcome) {
             *count = count.saturating_add(1);
@@ -355,11 +347,7 @@ impl Run {
     pub fn release_url(&mut self, key: &Key) {
         let known = self.seen.remove(key);
         let Some(seen) = known.filter(|seen| seen.outcome.is_taken()) else { return };
-        if seen.outcome == UrlOutcome::Waits {
-            self.waiting = self.waiting.saturating_sub(1);
-        } else if let Some(count) = self.count(seen.outcome) {
-            *count = count.saturating_sub(1);
-        }
+        self.take_back(seen.outcome);
         let counts = &mut self.report.counts;
         let count = if seen.left.is_some() { &mut counts.pages } else { &mut counts.parts };
         *count = count.saturating_sub(1);
@@ -386,6 +374,15 @@ impl Run {
             let counts = &mut self.report.counts;
             let count = if left.is_some() { &mut counts.pages } else { &mut counts.parts };
             *count = count.saturating_add(1);
+        }
+    }
+
+    /// Takes one URL with this outcome out of the counts.
+    fn take_back(&mut self, outcome: UrlOutcome) {
+        if outcome == UrlOutcome::Waits {
+            self.waiting = self.waiting.saturating_sub(1);
+        } else if let Some(count) = self.count(outcome) {
+            *count = count.saturating_sub(1);
         }
     }
 
