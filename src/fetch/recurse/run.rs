@@ -13,7 +13,6 @@ mod text;
 use std::collections::HashMap;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use wwwoffle_spool::RunId;
 use wwwoffle_url::{CanonicalUrl, Key};
 
@@ -26,26 +25,28 @@ pub use wwwoffle_api::report::{FailedUrl, FetchCounts, LeftOut, LeftOutLinks, Re
 /// The most URLs that one run remembers; further pages are left out.
 pub const MAX_SEEN: usize = 500_000;
 
-/// The outcome of one URL.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum UrlOutcome {
-    /// The request waits in the queue.
-    Waits,
-    /// The URL was fetched.
-    Fetched,
-    /// The origin confirmed the stored copy.
-    Unchanged,
-    /// The stored copy was fresh and needed no request.
-    Kept,
-    /// The URL could not be fetched or stored.
-    Failed,
-    /// A page refers to a URL that does not exist.
-    Dead,
-    /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
-    LeftAlone,
-    /// The page is beyond the requested depth. It does not count as a page of the run, but may
-    /// become one.
-    TooFar,
+wwwoffle_url::named! {
+    /// The outcome of one URL, and its letter in the text of a run.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum UrlOutcome {
+        /// The request waits in the queue.
+        Waits = "w",
+        /// The URL was fetched.
+        Fetched = "f",
+        /// The origin confirmed the stored copy.
+        Unchanged = "u",
+        /// The stored copy was fresh and needed no request.
+        Kept = "k",
+        /// The URL could not be fetched or stored.
+        Failed = "x",
+        /// A page refers to a URL that does not exist.
+        Dead = "d",
+        /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
+        LeftAlone = "r",
+        /// The page is beyond the requested depth. It does not count as a page of the run, but may
+        /// become one.
+        TooFar = "t",
+    }
 }
 
 impl UrlOutcome {

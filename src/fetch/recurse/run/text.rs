@@ -94,7 +94,7 @@ impl Run {
         let mut text = serde_json::to_string(&head).expect("it has no key that is no text");
         text.push('\n');
         for (key, seen) in &self.seen {
-            let letter = letter(seen.outcome);
+            let letter = seen.outcome.as_str();
             // Writing to a text does not fail.
             let _written = match seen.left {
                 Some(left) => writeln!(text, "{key} {left} {letter}"),
@@ -153,29 +153,10 @@ fn seen(text: &str) -> Result<HashMap<Key, Seen>, BadRun> {
 
 fn one(line: &str) -> Option<(Key, Seen)> {
     let mut words = line.split(' ');
-    let (key, left, outcome) = (words.next()?, words.next()?, words.next()?);
+    let (key, left, letter) = (words.next()?, words.next()?, words.next()?);
     let left = if left == "-" { None } else { Some(left.parse().ok()?) };
-    let seen = Seen { left, outcome: outcome_of(outcome)? };
-    words.next().is_none().then_some((key.parse().ok()?, seen))
-}
-
-const LETTERS: [(UrlOutcome, &str); 8] = [
-    (UrlOutcome::Waits, "w"),
-    (UrlOutcome::Fetched, "f"),
-    (UrlOutcome::Unchanged, "u"),
-    (UrlOutcome::Kept, "k"),
-    (UrlOutcome::Failed, "x"),
-    (UrlOutcome::Dead, "d"),
-    (UrlOutcome::LeftAlone, "r"),
-    (UrlOutcome::TooFar, "t"),
-];
-
-fn letter(outcome: UrlOutcome) -> &'static str {
-    LETTERS.iter().find(|(known, _)| *known == outcome).map_or("w", |(_, letter)| letter)
-}
-
-fn outcome_of(letter: &str) -> Option<UrlOutcome> {
-    LETTERS.iter().find(|(_, known)| *known == letter).map(|(outcome, _)| *outcome)
+    let outcome = UrlOutcome::ALL.into_iter().find(|outcome| outcome.as_str() == letter)?;
+    words.next().is_none().then_some((key.parse().ok()?, Seen { left, outcome }))
 }
 
 #[cfg(test)]
