@@ -23,23 +23,14 @@ pub struct Catalogue {
     beneath: Option<&'static BuiltIn>,
 }
 
-/// The writing direction of a language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// From left to right.
-    Ltr,
-    /// From right to left.
-    Rtl,
-}
-
-impl Direction {
-    /// The value of HTML's `dir`.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ltr => "ltr",
-            Self::Rtl => "rtl",
-        }
+wwwoffle_url::named! {
+    /// The writing direction of a language, with the value of HTML's `dir`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Direction {
+        /// From left to right.
+        Ltr = "ltr",
+        /// From right to left.
+        Rtl = "rtl",
     }
 }
 
