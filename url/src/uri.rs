@@ -304,32 +304,21 @@ fn split_path(path: &str) -> (bool, Vec<String>) {
 impl fmt::Display for Uri {
     /// The text of the URI, user information included.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(scheme) = &self.scheme {
-            write!(f, "{scheme}:")?;
-        }
-        if let Some(authority) = &self.authority {
-            f.write_str("//")?;
-            if let Some(userinfo) = &authority.userinfo {
-                write!(f, "{userinfo}@")?;
-            }
-            f.write_str(&authority.host)?;
-            if let Some(port) = &authority.port {
-                write!(f, ":{port}")?;
-            }
-        }
-        for (index, segment) in self.segments.iter().enumerate() {
-            if index > 0 || self.rooted {
-                f.write_str("/")?;
-            }
-            f.write_str(segment)?;
-        }
-        if let Some(query) = &self.query {
-            write!(f, "?{query}")?;
-        }
-        if let Some(fragment) = &self.fragment {
-            write!(f, "#{fragment}")?;
-        }
-        Ok(())
+        let authority = self.authority.as_ref().map(|authority| {
+            let userinfo = authority.userinfo.iter().map(|userinfo| format!("{userinfo}@"));
+            let port = authority.port.iter().map(|port| format!(":{port}"));
+            userinfo.chain([authority.host.clone()]).chain(port).collect::<String>()
+        });
+        let root = if self.rooted { "/" } else { "" };
+        let path = format!("{root}{}", self.segments.join("/"));
+        let reference = Reference {
+            scheme: self.scheme.as_deref(),
+            authority: authority.as_deref(),
+            path: &path,
+            query: self.query.as_deref(),
+            fragment: self.fragment.as_deref(),
+        };
+        write!(f, "{reference}")
     }
 }
 
