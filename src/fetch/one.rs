@@ -13,6 +13,7 @@ use super::attempt::attempt;
 use super::follow::FollowUps;
 use super::recurse::NotBegun;
 use super::schedule::time_after;
+use super::successor::fail;
 use super::verdict::{FetchVerdict, delay};
 use super::want::reset_attempts;
 use super::{WantError, failure_reason, monitor, recurse, spool_failed};
@@ -314,8 +315,7 @@ async fn give_up_request(
     let url = outgoing.summary.place.url().to_owned();
     warn!(url, error, "a queued request failed");
     outgoing.summary.fetching.not_before = None;
-    outgoing.summary.fetching.last_error = Some(error.clone());
-    outgoing.summary.fetching.state = RequestState::Failed { reason: error.clone(), status };
+    fail(&mut outgoing, error.clone(), status);
     recurse::outcome::failed(context, &outgoing, &error, matches!(status, Some(404 | 410)));
     let is_there = context.storage.store.requeue(outgoing).await?;
     Ok(is_there.then_some(Event::Failed { url, status, error }))

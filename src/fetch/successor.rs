@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::VIA;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind, RequestState};
 use wwwoffle_url::CanonicalUrl;
@@ -70,9 +71,7 @@ pub(super) async fn of(
     next.summary.asked_from = outgoing.summary.asked_from;
     next.summary.priority = outgoing.summary.priority;
     if let Some(reason) = forbidden {
-        let reason = format!("a redirect led here: {reason}");
-        next.summary.fetching.last_error = Some(reason.clone());
-        next.summary.fetching.state = RequestState::Failed { reason, status: None };
+        fail(&mut next, format!("a redirect led here: {reason}"), None);
     }
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
@@ -110,18 +109,16 @@ fn successor(
                 kind,
                 timestamp(clock::now()),
             );
-            let reason = format!("a redirect led here: {}", error_chain(&error));
-            failed.summary.fetching.last_error = Some(reason.clone());
-            failed.summary.fetching.state = RequestState::Failed { reason, status: None };
+            fail(&mut failed, format!("a redirect led here: {}", error_chain(&error)), None);
             return (!url.is_local()).then_some((failed, Arc::new(places)));
         }
     };
     let old = of_url(request_url(outgoing), &context.base.local).ok()?;
-    let parts = redirected(request, status, &old.origin, &resource.origin);
+    let mut parts = redirected(request, status, &old.origin, &resource.origin);
+    // Our own hop is added again when the request is written.
+    parts.headers.remove(VIA);
     let keeps_body = parts.method == hyper::Method::POST;
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
-    let mut parts = parts;
-    parts.headers = without_hop(parts.headers);
     let ask =
         ProxyRequest::new(&context.proxy, owner, resource, parts, body, context.base.mode.now());
     let mut next = want::outgoing(context, &ask, if keeps_body { RequestKind::Post } else { kind });
@@ -136,17 +133,15 @@ fn successor(
     next.summary.hops = outgoing.summary.hops.saturating_add(1);
     if next.summary.hops > MAX_HOPS {
         let reason = format!("more than {MAX_HOPS} redirects in a row");
-        next.summary.fetching.last_error = Some(reason.clone());
-        next.summary.fetching.state =
-            RequestState::Failed { reason, status: Some(status.as_u16()) };
+        fail(&mut next, reason, Some(status.as_u16()));
     }
     Some((next, ask.places))
 }
 
-/// Removes `Via`, because our own hop is added again when the request is written.
-fn without_hop(mut fields: HeaderMap) -> HeaderMap {
-    fields.remove(hyper::header::VIA);
-    fields
+/// Marks a request as failed for `reason`.
+pub(super) fn fail(request: &mut Outgoing, reason: String, status: Option<u16>) {
+    request.summary.fetching.last_error = Some(reason.clone());
+    request.summary.fetching.state = RequestState::Failed { reason, status };
 }
 
 /// Whether the configuration allows fetching a URL because another page refers to it.
