@@ -112,12 +112,9 @@ impl<'a> QueueEstimate<'a> {
         };
         let name: Box<str> = host(request.place.url()).into();
         self.count(&name, &request);
-        if Instant::now() >= self.until {
-            self.cut = true;
-            return self.missing(&name, &request);
-        }
-        if self.add_known_size(&name, &request).await.is_none() {
-            self.missing(&name, &request);
+        self.cut |= Instant::now() >= self.until;
+        if self.cut || self.add_known_size(&name, &request).await.is_none() {
+            self.sizes.missing(&name, class_of(&request));
         }
     }
 
@@ -148,10 +145,6 @@ impl<'a> QueueEstimate<'a> {
         }
         expected.rest.add(1, missing_bytes(self.context, &found.job.places).await?);
         Some(())
-    }
-
-    fn missing(&mut self, name: &str, request: &OutgoingSummary) {
-        self.sizes.missing(name, class_of(request));
     }
 
     /// Counts a request and the time at which it may start.
