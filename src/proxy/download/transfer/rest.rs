@@ -19,7 +19,7 @@ pub(super) enum Resumption {
 
 impl<A: OriginClient> BodyTransfer<'_, A> {
     /// Requests the missing bytes repeatedly, until they arrive or the attempts are used up.
-    pub(super) async fn request_rest(&mut self, failure: Failure) -> Resumption {
+    pub(super) async fn request_rest(&mut self, mut failure: Failure) -> Resumption {
         let Some(mark) = self.resuming.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
             return Resumption::Lost(failure);
         };
@@ -27,7 +27,6 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
         if from > self.resuming.had {
             (self.resuming.attempts, self.resuming.had) = (0, from);
         }
-        let mut failure = failure;
         while self.resuming.attempts < self.ground.patience.attempts {
             self.resuming.attempts += 1;
             debug!(
@@ -49,13 +48,11 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
             let ask = self.ground.asks.ask(&self.job.origin, request, Outbound::Empty, None);
             let answer = match self.run_until_ended(ask).await {
                 Ok(Ok(answer)) => answer,
-                Ok(Err(lost @ Failure::Offline)) => return Resumption::Lost(lost),
-                Ok(Err(lost)) if !lost.may_pass() => return Resumption::Lost(lost),
-                Ok(Err(passing)) => {
+                Ok(Err(passing)) if !matches!(passing, Failure::Offline) && passing.may_pass() => {
                     failure = passing;
                     continue;
                 }
-                Err(ended) => return Resumption::Lost(ended),
+                Ok(Err(lost)) | Err(lost) => return Resumption::Lost(lost),
             };
             let status = answer.status();
             match mark.judge(status, answer.headers(), from) {
