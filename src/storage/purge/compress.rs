@@ -8,7 +8,6 @@
 //! falls below the limit, and after one hour. The next purge continues.
 
 use std::cell::Cell;
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -59,10 +58,7 @@ impl CompressionPlan {
         let Some(rules) = policy.compress_rules().filter(|_| what != PurgeTask::ForRoom) else {
             return Ok(None);
         };
-        let rules = Sha256::digest(rules).iter().take(8).fold(String::new(), |mut text, byte| {
-            let _infallible = write!(text, "{byte:02x}");
-            text
-        });
+        let rules = hex::encode(Sha256::digest(rules).get(..8).unwrap_or_default());
         let tried = spool.state()?.0.value(TRIED).map(str::to_owned);
         let last = tried.and_then(|tried| last_by(&tried, &rules)).filter(|last| *last <= now);
         let by_stored = policy.limits(None).by_stored;

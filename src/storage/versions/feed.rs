@@ -70,11 +70,7 @@ pub fn write(mut changes: Vec<VersionChange>, name: &str, link: &str, now: Times
 
 /// An identifier that is always the same for the same parts (RFC 9562, version 8).
 fn uuid(parts: &[&str]) -> String {
-    let digest = Sha256::digest(parts.join("\n"));
-    let mut bytes = [0; 16];
-    for (byte, from) in bytes.iter_mut().zip(digest) {
-        *byte = from;
-    }
+    let bytes = Sha256::digest(parts.join("\n")).first_chunk::<16>().copied().unwrap_or_default();
     // RFC 9562 §5.8: the version is 8, the variant 0b10.
     let (version, variant) = (0xf << 76, 0b11 << 62);
     let number = u128::from_be_bytes(bytes) & !(version | variant) | (8 << 76) | (0b10 << 62);
