@@ -58,10 +58,7 @@ impl Default for RobotsCache {
 impl RobotsCache {
     /// Returns the cached rules of the file at `url`, or else the result of `ask`, which is then
     /// cached. If several callers need the same file, only one of them runs `ask`.
-    async fn find_or<F>(&self, url: String, ask: F) -> Arc<Robots>
-    where
-        F: Future<Output = Robots>,
-    {
+    async fn find_or(&self, url: String, ask: impl Future<Output = Robots>) -> Arc<Robots> {
         if let Some(known) = self.find(&url, clock::now()) {
             return known;
         }

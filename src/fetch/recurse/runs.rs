@@ -116,13 +116,11 @@ impl Runs {
         Some(report)
     }
 
-    /// Forgets a run completely. Returns `false` if it is not known.
-    pub(super) fn forget(&self, id: RunId) -> bool {
-        let was_known = self.lock().remove(&id).is_some();
-        if was_known {
+    /// Forgets a run completely.
+    pub(super) fn forget(&self, id: RunId) {
+        if self.lock().remove(&id).is_some() {
             self.mark(id);
         }
-        was_known
     }
 
     /// Adds stored runs and returns their identifiers. Runs that were started in the meantime stay

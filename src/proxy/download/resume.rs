@@ -167,12 +167,9 @@ fn all(fields: &HeaderMap, name: &HeaderName) -> Vec<HeaderValue> {
     fields.get_all(name).iter().cloned().collect()
 }
 
-fn number(value: &HeaderValue) -> Option<u64> {
-    digits(value.to_str().ok()?)
-}
-
 /// Parses a number of digits only: no sign, no space.
-fn digits(text: &str) -> Option<u64> {
+fn number(value: &HeaderValue) -> Option<u64> {
+    let text = value.to_str().ok()?;
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
