@@ -143,21 +143,16 @@ impl Rename {
         }
         for place in places {
             let rest = place.url().get(from.as_str().len()..).unwrap_or_default();
-            let new = CanonicalUrl::parse(&format!("{to}{rest}"), local);
-            match new {
+            let error = match CanonicalUrl::parse(&format!("{to}{rest}"), local) {
                 Ok(new) if place.follows_from_url() => {
                     let new = Place::of(&new).owned_by(place.owner().unwrap_or_default());
                     self.rename_entry(spool, &place, &new, done)?;
+                    continue;
                 }
-                Ok(_) => {
-                    let error = "it is stored for a login that is unknown".to_owned();
-                    done.failed.push(NotMoved { url: place.url().to_owned(), error });
-                }
-                Err(error) => {
-                    let error = error_chain(&error);
-                    done.failed.push(NotMoved { url: place.url().to_owned(), error });
-                }
-            }
+                Ok(_) => "it is stored for a login that is unknown".to_owned(),
+                Err(error) => error_chain(&error),
+            };
+            done.failed.push(NotMoved { url: place.url().to_owned(), error });
         }
         // An entry that could not be moved is found again by the next call. So a call that moved no
         // entry ends the series.
