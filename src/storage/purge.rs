@@ -55,13 +55,6 @@ pub enum PurgeTask {
     ByAge,
 }
 
-impl PurgeTask {
-    /// Whether the purge runs automatically, without a request.
-    fn is_by_itself(self) -> bool {
-        matches!(self, Self::ForRoom | Self::ByAge)
-    }
-}
-
 /// The reason why a purge failed or did not take place.
 #[derive(Debug, thiserror::Error)]
 pub enum NotPurged {
@@ -343,9 +336,10 @@ pub async fn run_in(
             looked.store(count, Ordering::Relaxed);
             !tasks.is_stopping()
         };
-        // The uses of the last hour may be only in memory. Without this call they would not count.
+        // The uses of the last hour may be only in memory. Without this call they would not count,
+        // so an automatic purge is postponed.
         let are_written = index.write_uses(USES_WAIT);
-        let done = if are_written || !what.is_by_itself() {
+        let done = if are_written || matches!(what, PurgeTask::Plan | PurgeTask::Purge) {
             purge((spool, Some(&index)), parts, what, timestamp(clock::now()), go_on)
         } else {
             Err(NotPurged::Uses)

@@ -282,16 +282,12 @@ fn matches(pattern: &[u8], path: &[u8]) -> bool {
         if is_whole && pieces.peek().is_none() {
             return rest.ends_with(piece);
         }
-        match find(rest, piece) {
+        match memchr::memmem::find(rest, piece) {
             Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
             None => return false,
         }
     }
     true
-}
-
-fn find(text: &[u8], piece: &[u8]) -> Option<usize> {
-    memchr::memmem::find(text, piece)
 }
 
 #[cfg(test)]
