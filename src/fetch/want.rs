@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use hyper::Request;
 use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
-use hyper::{HeaderMap, Method, Request};
 use wwwoffle_spool::{AddOutcome, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
@@ -183,12 +183,11 @@ pub(super) fn build_request(
     mut resource: Resource,
 ) -> ProxyRequest {
     resource.origin.reach = requester.asked_from.into();
-    let mut request = Request::new(());
-    *request.method_mut() = Method::GET;
-    let fields: &mut HeaderMap = request.headers_mut();
-    fields.insert(ACCEPT, HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8"));
-    fields.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
-    let (parts, ()) = request.into_parts();
+    // The method of a new request is `GET`.
+    let (mut parts, ()) = Request::new(()).into_parts();
+    let accepted = HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8");
+    parts.headers.insert(ACCEPT, accepted);
+    parts.headers.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
     let (owner, mode) = (requester.owner.clone(), context.base.mode.now());
     ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode)
 }

@@ -5,7 +5,7 @@ use hyper::header::{
     ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, COOKIE, HeaderName, HeaderValue, REFERER, USER_AGENT,
 };
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request};
+use hyper::{HeaderMap, Request};
 use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Outgoing, RequestKind};
 use wwwoffle_url::{CanonicalUrl, Key};
@@ -58,9 +58,9 @@ impl SubResource {
     }
 
     fn parts(&self, document: &Document<'_>, class: Class) -> Parts {
-        let mut request = Request::new(());
-        *request.method_mut() = Method::GET;
-        let fields: &mut HeaderMap = request.headers_mut();
+        // The method of a new request is `GET`.
+        let (mut parts, ()) = Request::new(()).into_parts();
+        let fields = &mut parts.headers;
         fields.clone_from(&self.secrets);
         for name in [USER_AGENT, ACCEPT_LANGUAGE] {
             if let Some(value) = document.request.headers.get(&name) {
@@ -69,7 +69,7 @@ impl SubResource {
         }
         fields.insert(ACCEPT, HeaderValue::from_static(accepted(class)));
         fields.extend(referrer(&document.url, &self.resource.url));
-        request.into_parts().0
+        parts
     }
 }
 
