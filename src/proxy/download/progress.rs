@@ -59,10 +59,8 @@ pub(super) struct LiveProgress {
 
 #[derive(Debug)]
 struct ProgressState {
-    bytes: u64,
-    total: Option<u64>,
-    resumed: u32,
-    waiting: Option<RetryWait>,
+    /// The progress without its rate, which is measured when the progress is read.
+    shown: ProgressSnapshot,
     pace: Pace,
     /// When bytes last arrived, or when the download started or was resumed, whichever is later.
     moved: Instant,
@@ -70,14 +68,7 @@ struct ProgressState {
 
 impl Default for ProgressState {
     fn default() -> Self {
-        Self {
-            bytes: 0,
-            total: None,
-            resumed: 0,
-            waiting: None,
-            pace: Pace::default(),
-            moved: Instant::now(),
-        }
+        Self { shown: ProgressSnapshot::default(), pace: Pace::default(), moved: Instant::now() }
     }
 }
 
@@ -86,9 +77,9 @@ impl LiveProgress {
     /// is `bytes`.
     pub(super) fn start_body(&self, bytes: u64, total: Option<u64>) {
         let mut state = self.lock();
-        (state.bytes, state.total) = (bytes, total);
+        (state.shown.bytes, state.shown.total) = (bytes, total);
         if bytes > 0 {
-            state.resumed += 1;
+            state.shown.resumed += 1;
         }
         state.begin();
     }
@@ -98,7 +89,7 @@ impl LiveProgress {
         let mut state = self.lock();
         // The bytes of an earlier attempt are copied first. The displayed number must not decrease
         // while they are copied.
-        state.bytes = state.bytes.max(bytes);
+        state.shown.bytes = state.shown.bytes.max(bytes);
         state.moved = Instant::now();
         state.add_sample(Instant::now());
     }
@@ -106,18 +97,18 @@ impl LiveProgress {
     /// Records that the download broke off and now waits for its next attempt.
     pub(super) fn delay(&self, next: SystemTime, now: SystemTime, attempts: usize, error: String) {
         let mut state = self.lock();
-        let since = state.waiting.as_ref().map_or(now, |waiting| waiting.since);
+        let since = state.shown.waiting.as_ref().map_or(now, |waiting| waiting.since);
         let attempts = u32::try_from(attempts).unwrap_or(u32::MAX);
-        state.waiting = Some(RetryWait { since, next, attempts, error });
+        state.shown.waiting = Some(RetryWait { since, next, attempts, error });
         self.is_waiting.send_replace(true);
     }
 
     /// Records that the download continues.
     pub(super) fn record_continuation(&self, total: Option<u64>) {
         let mut state = self.lock();
-        state.resumed = state.resumed.saturating_add(1);
-        state.total = state.total.or(total);
-        state.waiting = None;
+        state.shown.resumed = state.shown.resumed.saturating_add(1);
+        state.shown.total = state.shown.total.or(total);
+        state.shown.waiting = None;
         self.is_waiting.send_replace(false);
         // The time without a connection must not affect the measured speed.
         state.begin();
@@ -132,7 +123,7 @@ impl LiveProgress {
 
     /// Whether the connection is broken and the download waits for the next attempt.
     pub(super) fn is_waiting(&self) -> bool {
-        self.lock().waiting.is_some()
+        self.lock().shown.waiting.is_some()
     }
 
     /// The time since bytes last arrived, or since the download started or was resumed.
@@ -144,13 +135,7 @@ impl LiveProgress {
     pub(super) fn snapshot(&self) -> ProgressSnapshot {
         let mut state = self.lock();
         state.add_sample(Instant::now());
-        ProgressSnapshot {
-            bytes: state.bytes,
-            total: state.total,
-            rate: state.rate(),
-            resumed: state.resumed,
-            waiting: state.waiting.clone(),
-        }
+        ProgressSnapshot { rate: state.rate(), ..state.shown.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, ProgressState> {
@@ -162,15 +147,15 @@ impl LiveProgress {
 impl ProgressState {
     fn begin(&mut self) {
         self.moved = Instant::now();
-        self.pace.begin(Instant::now(), self.bytes);
+        self.pace.begin(Instant::now(), self.shown.bytes);
     }
 
     fn add_sample(&mut self, now: Instant) {
-        self.pace.add_sample(now, self.bytes);
+        self.pace.add_sample(now, self.shown.bytes);
     }
 
     fn rate(&self) -> Option<u64> {
-        if self.waiting.is_some() { Some(0) } else { self.pace.rise() }
+        if self.shown.waiting.is_some() { Some(0) } else { self.pace.rise() }
     }
 }
 
