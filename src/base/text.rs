@@ -153,23 +153,18 @@ impl Text {
 
     /// Translates the text into the language of `catalogue`, as HTML.
     fn to_html(&self, catalogue: &Catalogue) -> String {
-        let value = |name: &str| match self.values.iter().find(|(known, _)| *known == name) {
-            Some((_, TextValue::Plain(plain))) => Some(PlaceholderValue::Plain(plain.clone())),
-            Some((_, TextValue::Text(text))) => {
-                Some(PlaceholderValue::Markup(text.to_html(catalogue)))
-            }
-            Some((_, TextValue::Time(time))) => Some(PlaceholderValue::Markup(time.to_html())),
-            None => self
-                .count
-                .filter(|_| name == "n")
-                .map(|(n, _)| PlaceholderValue::Plain(n.to_string())),
-        };
-        // A name without a value is shown unchanged. Only one of our own English texts can have
-        // such a name: translations with unknown names are rejected.
+        use PlaceholderValue::{Markup, Plain};
         let value = |name: &str| {
-            Ok::<_, fmt::Error>(
-                value(name).unwrap_or_else(|| PlaceholderValue::Plain(format!("{{{name}}}"))),
-            )
+            let known = self.values.iter().find(|(known, _)| *known == name);
+            Ok::<_, fmt::Error>(match (known, self.count) {
+                (Some((_, TextValue::Plain(plain))), _) => Plain(plain.clone()),
+                (Some((_, TextValue::Text(text))), _) => Markup(text.to_html(catalogue)),
+                (Some((_, TextValue::Time(time))), _) => Markup(time.to_html()),
+                (None, Some((number, _))) if name == "n" => Plain(number.to_string()),
+                // A name without a value is shown unchanged. Only one of our own English texts can
+                // have such a name: translations with unknown names are rejected.
+                (None, _) => Plain(format!("{{{name}}}")),
+            })
         };
         let words = match self.count {
             None => catalogue.plain(self.english),
