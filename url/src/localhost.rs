@@ -94,12 +94,6 @@ impl LocalHost {
         self.http_port
     }
 
-    /// The port of the local pages over TLS. `None` without such a port.
-    #[must_use]
-    pub fn https_port(&self) -> Option<u16> {
-        self.tls_port
-    }
-
     /// Whether this canonical host is one of the names. A final dot is ignored, because the host
     /// with the dot is the same machine: otherwise the proxy would send the request to itself.
     #[must_use]
