@@ -11,6 +11,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tracing::{info, warn};
 use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::Effect;
@@ -27,7 +28,6 @@ use crate::base::tasks::Tasks;
 use crate::base::{clock, log, run_directory};
 use crate::fetch::Fetcher;
 use crate::fetch::context::FetchContext;
-use crate::fetch::monitor::Timer;
 use crate::net::context::NetContext;
 use crate::net::link::Link;
 use crate::net::upstream::{Dialer, Tls, Upstream, UpstreamLimits};
@@ -142,7 +142,7 @@ impl Daemon {
             storage: Arc::clone(&storage),
             proxy: Arc::clone(&proxy),
             fetcher,
-            monitor: Timer::default(),
+            monitor: Notify::new(),
         });
         let site = Arc::new(SiteContext {
             base: Arc::clone(&base),

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use super::Fetcher;
-use super::monitor::Timer;
 use crate::base::context::BaseContext;
 use crate::net::context::NetContext;
 use crate::proxy::context::ProxyContext;
@@ -22,6 +23,6 @@ pub struct FetchContext {
     pub proxy: Arc<ProxyContext>,
     /// The state of fetching.
     pub fetcher: Arc<Fetcher>,
-    /// The signal for the task that queues monitored pages.
-    pub monitor: Timer,
+    /// Makes the task that queues monitored pages check the schedules now.
+    pub monitor: Notify,
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use tokio::sync::Notify;
 use tracing::{debug, warn};
 use wwwoffle_spool::{
     Error, Monitor, MonitorSummary, Outgoing, Place, RequestKind, Schedule, SetOutcome,
@@ -36,19 +35,6 @@ const AFTER_FAILURE: Duration = Duration::from_secs(60);
 
 /// The largest value of [`MonitorSettings::versions`].
 pub const MAX_VERSIONS: u16 = 100;
-
-/// The signal that wakes the task that queues monitored pages.
-#[derive(Debug, Default)]
-pub struct Timer {
-    news: Notify,
-}
-
-impl Timer {
-    /// Makes the task check the schedules now, because one was added or changed.
-    pub fn wake(&self) {
-        self.news.notify_one();
-    }
-}
 
 /// The settings of a monitored page.
 #[derive(Clone, Debug)]
@@ -97,7 +83,7 @@ pub async fn queue_due_pages(context: Arc<FetchContext>) {
         let pause = if may_dial { start_due(&context).await } else { LOOK_AGAIN };
         tokio::select! {
             () = context.base.tasks.stopping() => return,
-            () = context.monitor.news.notified() => {}
+            () = context.monitor.notified() => {}
             // The daemon owns the sender of the mode, so the channel stays open.
             _changed = mode.changed() => {}
             () = tokio::time::sleep(pause) => {}
@@ -189,7 +175,7 @@ pub async fn set(
         Ok((monitor.summary(), set))
     });
     let done = done.await?;
-    context.monitor.wake();
+    context.monitor.notify_one();
     Ok(done)
 }
 
