@@ -1,7 +1,7 @@
 //! The rules of a site for programs: `robots.txt` (RFC 9309).
 //!
 //! Pure: the caller fetches the file, passes its text, and asks for one URL after the other.
-//! `Crawl-delay` and `Sitemap` are read too. They are not in the RFC, but common.
+//! `Crawl-delay` is read too. It is not in the RFC, but common.
 
 use std::time::Duration;
 
@@ -16,9 +16,6 @@ pub const MAX_ROBOTS: usize = 512 * 1024;
 
 /// The largest number of rules. Further rules are ignored.
 const MAX_RULES: usize = 10_000;
-
-/// The largest number of site maps.
-const MAX_SITEMAPS: usize = 64;
 
 /// The number of bytes at the beginning of a path that are compared.
 const MAX_COMPARED: usize = 16 * 1024;
@@ -43,7 +40,6 @@ pub enum Robots {
 pub struct Rules {
     list: Vec<PathRule>,
     crawl_delay: Option<Duration>,
-    sitemaps: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,15 +99,6 @@ impl Robots {
             Self::Everything | Self::Nothing => None,
         }
     }
-
-    /// The sitemaps that the site lists, as written.
-    #[must_use]
-    pub fn sitemaps(&self) -> &[String] {
-        match self {
-            Self::Rules(rules) => &rules.sitemaps,
-            Self::Everything | Self::Nothing => &[],
-        }
-    }
 }
 
 impl Rules {
@@ -122,7 +109,7 @@ impl Rules {
         let text = text.get(..MAX_ROBOTS).unwrap_or(text);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let (mut named, mut anyone) = (ApplicableRules::default(), ApplicableRules::default());
-        let (mut group, mut sitemaps) = (AgentGroup::default(), Vec::new());
+        let mut group = AgentGroup::default();
         for line in text.split(|&byte| byte == b'\n' || byte == b'\r') {
             let Some((key, value)) = key_and_value(line) else { continue };
             match key.to_ascii_lowercase().as_slice() {
@@ -130,14 +117,11 @@ impl Rules {
                 b"allow" => group.rule(true, value, &mut named, &mut anyone),
                 b"disallow" => group.rule(false, value, &mut named, &mut anyone),
                 b"crawl-delay" => group.delay(value, &mut named, &mut anyone),
-                b"sitemap" if sitemaps.len() < MAX_SITEMAPS => {
-                    sitemaps.push(String::from_utf8_lossy(value).into_owned());
-                }
                 _ => {}
             }
         }
         let chosen = if named.was_named { named } else { anyone };
-        Self { list: chosen.rules, crawl_delay: chosen.crawl_delay, sitemaps }
+        Self { list: chosen.rules, crawl_delay: chosen.crawl_delay }
     }
 
     /// Whether `path` may be requested. The longest matching rule decides; between two rules of the
@@ -345,15 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn crawl_delays_and_sitemaps_are_read() {
+    fn crawl_delays_are_read() {
         let text = "Sitemap: http://h.example/a.xml\nUser-agent: *\nCrawl-delay: 2.5\nDisallow: /x\n\
-                    User-agent: wwwoffle\nCrawl-delay: 1e9\n\nSITEMAP:/b.xml";
+                    User-agent: wwwoffle\nCrawl-delay: 1e9\n";
         let theirs = Robots::Rules(Rules::parse(text.as_bytes(), "other"));
         assert_eq!(theirs.crawl_delay(), Some(Duration::from_millis(2500)));
         let ours = Robots::Rules(Rules::parse(text.as_bytes(), "wwwoffle"));
         assert_eq!(ours.crawl_delay(), Some(MAX_CRAWL_DELAY));
         assert!(ours.allows("/x"), "the group that names us is instead of that for anyone");
-        assert_eq!(ours.sitemaps(), ["http://h.example/a.xml", "/b.xml"]);
         for bad in ["-1", "NaN", "inf", "soon", ""] {
             let text = format!("User-agent: *\nCrawl-delay: {bad}\n");
             let delay = Robots::Rules(Rules::parse(text.as_bytes(), "w")).crawl_delay();
