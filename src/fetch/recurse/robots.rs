@@ -50,19 +50,11 @@ struct PathRule {
     pattern: Vec<u8>,
 }
 
-/// The rules of the groups that may apply to us.
-#[derive(Debug, Default)]
-struct ApplicableRules {
-    was_named: bool,
-    rules: Vec<PathRule>,
-    crawl_delay: Option<Duration>,
-}
-
 /// The programs to which the current group applies.
 #[derive(Clone, Copy, Debug, Default)]
 struct AgentGroup {
-    ours: bool,
-    anyones: bool,
+    /// Our program by its name, and any program.
+    applies_to: [bool; 2],
     /// Whether a rule was read since the last `User-agent` line.
     has_rules: bool,
 }
@@ -108,20 +100,21 @@ impl Rules {
     pub fn parse(text: &[u8], product: &str) -> Self {
         let text = text.get(..MAX_ROBOTS).unwrap_or(text);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let (mut named, mut anyone) = (ApplicableRules::default(), ApplicableRules::default());
-        let mut group = AgentGroup::default();
+        // The rules for our program, and those for any program.
+        let mut rules = [Self::default(), Self::default()];
+        let (mut group, mut is_named) = (AgentGroup::default(), false);
         for line in text.split(|&byte| byte == b'\n' || byte == b'\r') {
             let Some((key, value)) = key_and_value(line) else { continue };
             match key.to_ascii_lowercase().as_slice() {
-                b"user-agent" => group.add(value, product, &mut named),
-                b"allow" => group.rule(true, value, &mut named, &mut anyone),
-                b"disallow" => group.rule(false, value, &mut named, &mut anyone),
-                b"crawl-delay" => group.delay(value, &mut named, &mut anyone),
+                b"user-agent" => is_named |= group.add(value, product),
+                b"allow" => group.rule(true, value, &mut rules),
+                b"disallow" => group.rule(false, value, &mut rules),
+                b"crawl-delay" => group.delay(value, &mut rules),
                 _ => {}
             }
         }
-        let chosen = if named.was_named { named } else { anyone };
-        Self { list: chosen.rules, crawl_delay: chosen.crawl_delay }
+        let [ours, anyones] = rules;
+        if is_named { ours } else { anyones }
     }
 
     /// Whether `path` may be requested. The longest matching rule decides; between two rules of the
@@ -144,7 +137,8 @@ impl Rules {
 }
 
 impl AgentGroup {
-    fn add(&mut self, value: &[u8], product: &str, named: &mut ApplicableRules) {
+    /// Adds a program to the group. Returns whether it is ours.
+    fn add(&mut self, value: &[u8], product: &str) -> bool {
         if self.has_rules {
             *self = Self::default();
         }
@@ -153,18 +147,13 @@ impl AgentGroup {
         let is_token = |byte: &&u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
         let token: Vec<u8> = value.iter().take_while(is_token).copied().collect();
         let is_ours = token.eq_ignore_ascii_case(product.as_bytes());
-        self.anyones |= is_star;
-        self.ours |= is_ours;
-        named.was_named |= is_ours;
+        let [ours, anyones] = &mut self.applies_to;
+        *ours |= is_ours;
+        *anyones |= is_star;
+        is_ours
     }
 
-    fn rule(
-        &mut self,
-        allows: bool,
-        value: &[u8],
-        named: &mut ApplicableRules,
-        anyone: &mut ApplicableRules,
-    ) {
+    fn rule(&mut self, allows: bool, value: &[u8], rules: &mut [Rules; 2]) {
         self.has_rules = true;
         // An empty rule matches nothing (§5.1, `Disallow:`).
         if value.is_empty() {
@@ -172,22 +161,20 @@ impl AgentGroup {
         }
         let rule = PathRule { allows, pattern: normal(value, false) };
         // A rule before the first group applies to no program, so it is ignored.
-        let groups = [(self.ours, named), (self.anyones, anyone)];
-        for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
-            if chosen.rules.len() < MAX_RULES {
-                chosen.rules.push(rule.clone());
+        for (chosen, _) in rules.iter_mut().zip(self.applies_to).filter(|(_, applies)| *applies) {
+            if chosen.list.len() < MAX_RULES {
+                chosen.list.push(rule.clone());
             }
         }
     }
 
-    fn delay(self, value: &[u8], named: &mut ApplicableRules, anyone: &mut ApplicableRules) {
+    fn delay(self, value: &[u8], rules: &mut [Rules; 2]) {
         let seconds = std::str::from_utf8(value).ok().and_then(|text| text.parse::<f64>().ok());
         let delay = seconds.and_then(|seconds| {
             let most = MAX_CRAWL_DELAY.as_secs_f64();
             (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds.min(most)).ok())?
         });
-        let groups = [(self.ours, named), (self.anyones, anyone)];
-        for (_, chosen) in groups.into_iter().filter(|(is_meant, _)| *is_meant) {
+        for (chosen, _) in rules.iter_mut().zip(self.applies_to).filter(|(_, applies)| *applies) {
             chosen.crawl_delay = chosen.crawl_delay.max(delay);
         }
     }
