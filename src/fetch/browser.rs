@@ -136,16 +136,9 @@ pub(super) async fn open(
 /// Whether the response is an HTML page for people to view, not a sub-resource or the response to a
 /// form.
 fn is_page(outgoing: &Outgoing, answered: &StoredAnswer<'_>) -> bool {
-    let is_of_kind = match outgoing.summary.kind {
-        RequestKind::Page
-        | RequestKind::Refresh
-        | RequestKind::Recursive
-        | RequestKind::Monitored => true,
-        RequestKind::Part | RequestKind::Post => false,
-    };
     let kind = answered.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
-    is_of_kind
+    !matches!(outgoing.summary.kind, RequestKind::Part | RequestKind::Post)
         && outgoing.summary.class.is_none()
         && answered.request.method == Method::GET
         && answered.status.is_success()

@@ -102,12 +102,9 @@ fn secrets(document: &Document<'_>, to: &Origin) -> HeaderMap {
 fn request_kind(of: RequestKind, class: Class) -> RequestKind {
     let is_followed = part(class).is_none() && class != Class::Refresh;
     match of {
-        RequestKind::Monitored => RequestKind::Monitored,
-        RequestKind::Recursive => RequestKind::Recursive,
+        RequestKind::Monitored | RequestKind::Recursive => of,
         _ if is_followed => RequestKind::Recursive,
-        RequestKind::Page | RequestKind::Part | RequestKind::Refresh | RequestKind::Post => {
-            RequestKind::Part
-        }
+        _ => RequestKind::Part,
     }
 }
 

@@ -292,11 +292,8 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
         let Some(index) = self.place_in_list(from, &chosen.url, chosen.link.class) else {
             return Ok(());
         };
-        if is_kept {
-            self.set_state(index, PartState::Kept, None);
-        } else {
-            self.set_state(index, PartState::LeftOut, Some(why));
-        }
+        let state = if is_kept { PartState::Kept } else { PartState::LeftOut };
+        self.set_state(index, state, Some(why).filter(|_| !is_kept));
         Ok(())
     }
 
