@@ -197,16 +197,10 @@ impl Fetcher {
     }
 
     fn send_event(&self, event: Event) {
-        match &event {
-            Event::Done { .. } => {
-                lock(&self.tally).count_done();
-                lock(&self.last).count(true, timestamp(clock::now()));
-            }
-            Event::Failed { .. } => {
-                lock(&self.tally).failed();
-                lock(&self.last).count(false, timestamp(clock::now()));
-            }
-            _ => {}
+        let is_done = matches!(event, Event::Done { .. });
+        if is_done || matches!(event, Event::Failed { .. }) {
+            lock(&self.tally).count(is_done);
+            lock(&self.last).count(is_done, timestamp(clock::now()));
         }
         // There may be no listeners.
         let _nobody_listens = self.events.send(event);

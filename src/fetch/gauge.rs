@@ -37,14 +37,10 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    /// Counts an answered request.
-    pub(super) fn count_done(&mut self) {
-        self.done = self.done.saturating_add(1);
-    }
-
-    /// Counts a request that was given up.
-    pub(super) fn failed(&mut self) {
-        self.failed = self.failed.saturating_add(1);
+    /// Counts a request that was answered or given up.
+    pub(super) fn count(&mut self, is_done: bool) {
+        let count = if is_done { &mut self.done } else { &mut self.failed };
+        *count = count.saturating_add(1);
     }
 
     /// The progress, with the received `bytes` and the number of requests `left`.
@@ -77,11 +73,11 @@ mod tests {
             let (mut tally, start) = (Tally::default(), Instant::now());
             let mut last = TotalProgress::default();
             for (index, left) in (0_u64..).zip(left) {
-                tally.count_done();
+                tally.count(true);
                 let now = start + Duration::from_secs(5 * index);
                 last = tally.progress(index * 10_000, left, moves, now);
             }
-            tally.failed();
+            tally.count(false);
             assert_eq!(last.seconds_left, want, "{moves} {left:?}");
             assert_eq!((last.done, last.failed, last.rate), (3, 0, Some(2_000)));
         }
