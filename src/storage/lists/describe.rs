@@ -10,19 +10,18 @@
 use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_index::{Class, Describe, Description, MAX_REFERENCES, Reference, essence};
-use wwwoffle_spool::{Body, Entry};
+use wwwoffle_spool::Entry;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
+use crate::storage::body_pieces::{PieceError, read_pieces};
 use crate::storage::versions::text;
 use wwwoffle_html::references::{BodyKind, Finder, HEAD, Viewport};
-use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
-use wwwoffle_http::decoding::{Coding, Decoder, Output};
 use wwwoffle_http::head;
 
 /// Maximum number of decoded bytes that are read of a body.
 const MAX_BODY: usize = 4 << 20;
 
-/// Number of bytes decoded at once.
+/// Number of bytes of a body that are searched for references at once.
 const PIECE: usize = 64 * 1024;
 
 /// The number of bytes at the beginning of a page that are searched for its language.
@@ -142,70 +141,17 @@ struct Decoded {
 
 /// The decoded beginning of a body; `None` if nothing can be read.
 fn decoded(entry: &Entry, status: StatusCode, fields: &HeaderMap) -> Option<Decoded> {
-    let undone = match CodingTerms::of_a_reader().deliver(status, fields) {
-        Delivery::Decoded { undone, .. } => undone,
-        _ => Vec::new(),
-    };
-    let mut out = DecoderOutput::new(&undone);
-    match entry.body() {
-        Body::Whole(whole) => {
-            for piece in whole.chunks(PIECE) {
-                if !out.take(piece, false) {
-                    break;
-                }
-            }
-        }
-        Body::File(file) => {
-            let (mut buffer, mut offset) = (vec![0; PIECE], 0_u64);
-            loop {
-                let read = file.read_at(offset, &mut buffer).ok()?;
-                let piece = buffer.get(..read).unwrap_or_default();
-                if piece.is_empty() || !out.take(piece, false) {
-                    break;
-                }
-                offset = offset.saturating_add(u64::try_from(read).unwrap_or(u64::MAX));
-            }
-        }
+    let mut body = Vec::new();
+    let read: Result<(), PieceError> = read_pieces(entry, status, fields, |piece| {
+        let room = MAX_BODY.saturating_sub(body.len());
+        body.extend_from_slice(piece.get(..room).unwrap_or(piece));
+        Ok(body.len() < MAX_BODY)
+    });
+    if matches!(read, Err(PieceError::Spool(_))) {
+        return None;
     }
-    out.take(&[], true);
-    let is_whole = out.body.len() < MAX_BODY && !out.is_damaged;
-    Some(Decoded { body: out.body, is_whole }).filter(|out| !out.body.is_empty())
-}
-
-/// The output of a decoder.
-struct DecoderOutput {
-    decoder: Decoder,
-    made: Vec<u8>,
-    body: Vec<u8>,
-    is_done: bool,
-    is_damaged: bool,
-}
-
-impl DecoderOutput {
-    fn new(undone: &[Coding]) -> Self {
-        let (decoder, made) = (Decoder::new(undone), vec![0; PIECE]);
-        Self { decoder, made, body: Vec::new(), is_done: false, is_damaged: false }
-    }
-
-    /// Decodes a piece and appends the result to the body. Returns whether more input is wanted.
-    /// Damaged input ends the body.
-    fn take(&mut self, mut piece: &[u8], is_last: bool) -> bool {
-        while !self.is_done {
-            match self.decoder.decode(&mut piece, is_last, &mut self.made) {
-                Ok(Output::Bytes(length)) => {
-                    let room = MAX_BODY.saturating_sub(self.body.len());
-                    let made = self.made.get(..length.min(room)).unwrap_or_default();
-                    self.body.extend_from_slice(made);
-                    self.is_done = self.body.len() >= MAX_BODY;
-                }
-                Ok(Output::Busy) => {}
-                Ok(Output::Hungry) => return true,
-                Ok(Output::End) => self.is_done = true,
-                Err(_) => (self.is_done, self.is_damaged) = (true, true),
-            }
-        }
-        false
-    }
+    let is_whole = body.len() < MAX_BODY && read.is_ok();
+    Some(Decoded { body, is_whole }).filter(|decoded| !decoded.body.is_empty())
 }
 
 /// The language that the `<html>` tag of a page declares, or else the one that its origin declares,
