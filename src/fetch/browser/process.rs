@@ -49,21 +49,15 @@ const MAX_TMPDIR: usize = 60;
 
 /// The arguments of every browser, in addition to those of the module `chromium`: no window, and no
 /// requests of its own.
-const UNSEEN: [&str; 18] = [
+const UNSEEN: [&str; 12] = [
     "--headless",
     "--remote-debugging-pipe",
     "--disable-gpu",
     "--disable-dev-shm-usage",
-    "--disable-background-networking",
     "--disable-breakpad",
-    "--disable-component-update",
-    "--disable-default-apps",
-    "--disable-domain-reliability",
     "--disable-extensions",
-    "--disable-sync",
     "--metrics-recording-only",
     "--mute-audio",
-    "--no-pings",
     "--password-store=basic",
     "--use-mock-keychain",
     "--renderer-process-limit=4",
