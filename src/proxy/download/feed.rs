@@ -293,31 +293,25 @@ impl FeedReader {
             let position = self.position?;
             self.changes.mark_unchanged();
             let chunk = match self.feed.next_event(position) {
-                FeedEvent::Chunk(chunk) => chunk,
-                FeedEvent::Disk(disk, size) => match read_disk(disk, position, size).await {
-                    Ok(chunk) => chunk,
-                    Err(error) => {
-                        self.position = None;
-                        return Some(Err(error));
-                    }
-                },
+                FeedEvent::Chunk(chunk) => Ok(chunk),
+                FeedEvent::Disk(disk, size) => read_disk(disk, position, size).await,
                 FeedEvent::End(BodyEnd::Whole(None)) => return None,
                 FeedEvent::End(BodyEnd::Whole(Some(trailers))) => {
                     self.position = None;
                     return Some(Ok(Frame::trailers(HeaderMap::clone(&trailers))));
                 }
-                FeedEvent::End(BodyEnd::Broken(failure)) => {
-                    self.position = None;
-                    return Some(Err(BodyError::Broken(failure)));
-                }
+                FeedEvent::End(BodyEnd::Broken(failure)) => Err(BodyError::Broken(failure)),
                 FeedEvent::Wait => {
                     // Cannot fail: the sender is in the feed, which this reader holds.
                     let _open = self.changes.changed().await;
                     continue;
                 }
             };
-            self.advance(position + length(&chunk));
-            return Some(Ok(Frame::data(chunk)));
+            let chunk = chunk.inspect_err(|_| self.position = None);
+            return Some(chunk.map(|chunk| {
+                self.advance(position + length(&chunk));
+                Frame::data(chunk)
+            }));
         }
     }
 
