@@ -165,9 +165,8 @@ fn place(url: &CanonicalUrl) -> String {
 ///
 /// The rules that apply if the file cannot be requested.
 fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<Outgoing, Robots> {
-    let nothing = || Robots::of_answer(None, b"", PRODUCT);
-    let requester = Requester::of_queued(outgoing).ok_or_else(nothing)?;
-    let resource = of_url(place, &context.base.local).map_err(|_| nothing())?;
+    let requester = Requester::of_queued(outgoing).ok_or(Robots::Nothing)?;
+    let resource = of_url(place, &context.base.local).map_err(|_| Robots::Nothing)?;
     let ask = want::build_request(context, &requester, resource);
     // If the configuration forbids the URL, the file is not requested and counts as missing.
     if ask.start.config.dont_get.urls.matches_parts(&UrlParts::of(&ask.bare)).is_some() {
@@ -178,7 +177,6 @@ fn request(context: &FetchContext, outgoing: &Outgoing, place: &str) -> Result<O
 
 /// Requests a `robots.txt`, stores it in the same way as a page, and returns its rules.
 async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) -> Robots {
-    let nothing = || Robots::of_answer(None, b"", PRODUCT);
     let mut next = match request(context, outgoing, place) {
         Ok(request) => request,
         Err(robots) => return robots,
@@ -187,12 +185,12 @@ async fn fetch(context: &Arc<FetchContext>, outgoing: &Outgoing, place: &str) ->
         match Box::pin(attempt::attempt(context, &next)).await {
             FetchVerdict::Done { status, led, .. } => match led.next.into_iter().next() {
                 Some(successor) if status.is_redirection() => next = successor,
-                _ => return stored_robots(context, &next).await.unwrap_or_else(nothing),
+                _ => return stored_robots(context, &next).await.unwrap_or(Robots::Nothing),
             },
             FetchVerdict::Failed { status: Some(status), .. } => {
                 return Robots::of_answer(Some(status), b"", PRODUCT);
             }
-            _ => return nothing(),
+            _ => return Robots::Nothing,
         }
     }
     Robots::Everything
