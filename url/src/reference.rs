@@ -22,22 +22,28 @@ pub const MAX_REFERENCE: usize = 1 << 20;
 /// use wwwoffle_url::Reference;
 ///
 /// let reference = Reference::parse("http://www.ics.uci.edu/pub/ietf/uri/?#Related");
-/// assert_eq!(reference.scheme(), Some("http"));
-/// assert_eq!(reference.authority(), Some("www.ics.uci.edu"));
-/// assert_eq!(reference.path(), "/pub/ietf/uri/");
-/// assert_eq!(reference.query(), Some(""));
-/// assert_eq!(reference.fragment(), Some("Related"));
+/// assert_eq!(reference.scheme, Some("http"));
+/// assert_eq!(reference.authority, Some("www.ics.uci.edu"));
+/// assert_eq!(reference.path, "/pub/ietf/uri/");
+/// assert_eq!(reference.query, Some(""));
+/// assert_eq!(reference.fragment, Some("Related"));
 /// assert_eq!(reference.to_string(), "http://www.ics.uci.edu/pub/ietf/uri/?#Related");
 /// ```
 ///
 /// [RFC 3986 Appendix B]: https://www.rfc-editor.org/rfc/rfc3986#appendix-B
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reference<'a> {
-    pub(crate) scheme: Option<&'a str>,
-    pub(crate) authority: Option<&'a str>,
-    pub(crate) path: &'a str,
-    pub(crate) query: Option<&'a str>,
-    pub(crate) fragment: Option<&'a str>,
+    /// The scheme as written, without its `:`. `None` without a scheme.
+    pub scheme: Option<&'a str>,
+    /// The text between `//` and the path: user information, host and port, not split. `None`
+    /// without `//`.
+    pub authority: Option<&'a str>,
+    /// The path, with its leading slash if there is one. It is never absent, but may be empty.
+    pub path: &'a str,
+    /// The text after the first `?`. `None` without a `?`.
+    pub query: Option<&'a str>,
+    /// The text after the first `#`. `None` without a `#`.
+    pub fragment: Option<&'a str>,
 }
 
 impl<'a> Reference<'a> {
@@ -67,43 +73,6 @@ impl<'a> Reference<'a> {
             None => (None, rest),
         };
         Self { scheme, authority, path, query, fragment }
-    }
-
-    /// The scheme as written, without its `:`. `None` without a scheme.
-    #[must_use]
-    pub fn scheme(&self) -> Option<&'a str> {
-        self.scheme
-    }
-
-    /// The text between `//` and the path: user information, host and port, not split. `None`
-    /// without `//`.
-    #[must_use]
-    pub fn authority(&self) -> Option<&'a str> {
-        self.authority
-    }
-
-    /// The path, with its leading slash if there is one. It is never absent, but may be empty.
-    #[must_use]
-    pub fn path(&self) -> &'a str {
-        self.path
-    }
-
-    /// The text after the first `?`. `None` without a `?`.
-    #[must_use]
-    pub fn query(&self) -> Option<&'a str> {
-        self.query
-    }
-
-    /// The text after the first `#`. `None` without a `#`.
-    #[must_use]
-    pub fn fragment(&self) -> Option<&'a str> {
-        self.fragment
-    }
-
-    /// Replaces or removes the fragment.
-    #[must_use]
-    pub fn with_fragment(self, fragment: Option<&'a str>) -> Self {
-        Self { fragment, ..self }
     }
 }
 

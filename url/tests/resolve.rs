@@ -155,8 +155,6 @@ proptest! {
     fn splitting_and_joining_are_inverse(text in "[a:/?#@. ]{0,16}|\\PC*") {
         let reference = Reference::parse(&text);
         prop_assert_eq!(reference.to_string(), text.as_str());
-        let fragment = reference.fragment();
-        prop_assert_eq!(reference.with_fragment(None).with_fragment(fragment), reference);
     }
 
     #[test]
@@ -165,7 +163,7 @@ proptest! {
         let url = resolved.url().unwrap();
         // A path that was not copied from the base has no dot segments. So the URL resolves to
         // itself against any base.
-        if Reference::parse(url).path() != Reference::parse(&base).path() {
+        if Reference::parse(url).path != Reference::parse(&base).path {
             let again = resolve("y://z", url, ResolutionRules::Rfc3986).unwrap();
             prop_assert_eq!(again.url(), Some(url));
         }
