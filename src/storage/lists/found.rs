@@ -93,7 +93,32 @@ impl ListType {
 ///
 /// Those of the index.
 pub fn list(source: &ListSource<'_>, wanted: &ListQuery) -> Result<IndexPage, Error> {
-    source.list(wanted)
+    let limit = wanted.limit.min(MAX_PAGE);
+    let (after, viewer) = (wanted.after.as_ref(), source.viewer);
+    Ok(match &wanted.subject {
+        Subject::Entries | Subject::Session(_) => match source.filtered(wanted) {
+            Some((filter, kind)) => source.entries(wanted, &filter, kind)?,
+            None => IndexPage { listed: ListItems::Entries(Vec::new()), next: None },
+        },
+        Subject::Asked(back) => source.requests(*back, wanted, limit)?,
+        Subject::Hosts(scheme) => {
+            let scheme = scheme.as_deref();
+            let sort = if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
+            let page = source.index.hosts(viewer, scheme, sort, after, limit)?;
+            let listed = ListItems::Hosts(page.items);
+            IndexPage { listed, next: cursor_text(page.next) }
+        }
+        Subject::Sites => {
+            let page = source.index.sites(viewer, after, limit)?;
+            let listed = ListItems::Sites(page.items);
+            IndexPage { listed, next: cursor_text(page.next) }
+        }
+        Subject::Outgoing => source.outgoing(wanted, limit, |_| true)?,
+        Subject::Failed => source.outgoing(wanted, limit, |request| {
+            matches!(request.fetching.state, RequestState::Failed { .. })
+        })?,
+        Subject::Monitored => source.monitored(wanted, limit)?,
+    })
 }
 
 /// The best pages for a search, and the queued requests whose URLs match.
@@ -102,7 +127,20 @@ pub fn list(source: &ListSource<'_>, wanted: &ListQuery) -> Result<IndexPage, Er
 ///
 /// Those of the index.
 pub fn search(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPage, Error> {
-    source.search(wanted)
+    let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
+    let is_listed = |item: &Item| wanted.all || source.is_listed(ListType::Any, item.place.url());
+    let keep = |item: &Item| is_listed(item) && !source.is_covered(&item.place);
+    let after = wanted.after.as_ref();
+    let hits = source.index.search(&query, &source.filter(wanted), after, limit, &keep)?;
+    let pins = source.pins();
+    let queue = if after.is_none() { source.queued(&query, wanted) } else { Vec::new() };
+    Ok(SearchPage {
+        hits: hits.items.into_iter().map(|item| source.search_hit(item, &query, &pins)).collect(),
+        queue,
+        next: cursor_text(hits.next),
+        partial: hits.is_partial,
+        incomplete: source.index.progress().has_unread,
+    })
 }
 
 /// The number of entries of the whole list that `page` belongs to, if known.
@@ -121,36 +159,6 @@ pub fn count(source: &ListSource<'_>, wanted: &ListQuery, page: &IndexPage) -> O
 }
 
 impl ListSource<'_> {
-    fn list(&self, wanted: &ListQuery) -> Result<IndexPage, Error> {
-        let limit = wanted.limit.min(MAX_PAGE);
-        let (after, viewer) = (wanted.after.as_ref(), self.viewer);
-        Ok(match &wanted.subject {
-            Subject::Entries | Subject::Session(_) => match self.filtered(wanted) {
-                Some((filter, kind)) => self.entries(wanted, &filter, kind)?,
-                None => IndexPage { listed: ListItems::Entries(Vec::new()), next: None },
-            },
-            Subject::Asked(back) => self.requests(*back, wanted, limit)?,
-            Subject::Hosts(scheme) => {
-                let scheme = scheme.as_deref();
-                let sort =
-                    if wanted.sort == Sort::Domain { HostSort::Domain } else { HostSort::Name };
-                let page = self.index.hosts(viewer, scheme, sort, after, limit)?;
-                let listed = ListItems::Hosts(page.items);
-                IndexPage { listed, next: cursor_text(page.next) }
-            }
-            Subject::Sites => {
-                let page = self.index.sites(viewer, after, limit)?;
-                let listed = ListItems::Sites(page.items);
-                IndexPage { listed, next: cursor_text(page.next) }
-            }
-            Subject::Outgoing => self.outgoing(wanted, limit, |_| true)?,
-            Subject::Failed => self.outgoing(wanted, limit, |request| {
-                matches!(request.fetching.state, RequestState::Failed { .. })
-            })?,
-            Subject::Monitored => self.monitored(wanted, limit)?,
-        })
-    }
-
     /// A page of the requests that were queued when a session began, in the order of the queue at
     /// that time.
     fn requests(&self, back: usize, wanted: &ListQuery, limit: usize) -> Result<IndexPage, Error> {
@@ -295,23 +303,6 @@ impl ListSource<'_> {
             }
         });
         Ok(page.finish())
-    }
-
-    fn search(&self, wanted: &ListQuery) -> Result<SearchPage, Error> {
-        let (query, limit) = (wanted.query(), wanted.limit.min(MAX_HITS));
-        let is_listed = |item: &Item| wanted.all || self.is_listed(ListType::Any, item.place.url());
-        let keep = |item: &Item| is_listed(item) && !self.is_covered(&item.place);
-        let after = wanted.after.as_ref();
-        let hits = self.index.search(&query, &self.filter(wanted), after, limit, &keep)?;
-        let pins = self.pins();
-        let queue = if after.is_none() { self.queued(&query, wanted) } else { Vec::new() };
-        Ok(SearchPage {
-            hits: hits.items.into_iter().map(|item| self.search_hit(item, &query, &pins)).collect(),
-            queue,
-            next: cursor_text(hits.next),
-            partial: hits.is_partial,
-            incomplete: self.index.progress().has_unread,
-        })
     }
 
     /// Whether a hit for `place` would open an entry for another spelling of the URL. A hit links
