@@ -258,6 +258,13 @@ impl ListSource<'_> {
         kind.lists_url(self.config, url)
     }
 
+    /// Whether a list of queued requests or monitored pages shows the one at `place`.
+    fn is_shown(&self, wanted: &ListQuery, kind: ListType, place: &Place, time: Timestamp) -> bool {
+        self.may_see(place)
+            && is_wanted(&wanted.filter, place.url(), time)
+            && (wanted.all || self.is_listed(kind, place.url()))
+    }
+
     /// A page of the queue, the oldest request first.
     fn outgoing(
         &self,
@@ -268,10 +275,7 @@ impl ListSource<'_> {
         let mut page = First::new(wanted.after.as_ref(), limit)?;
         self.spool.queue().visit(|request| {
             let place = &request.place;
-            if is_meant(request)
-                && self.may_see(place)
-                && is_wanted(&wanted.filter, place.url(), request.queued)
-                && (wanted.all || self.is_listed(ListType::Outgoing, place.url()))
+            if is_meant(request) && self.is_shown(wanted, ListType::Outgoing, place, request.queued)
             {
                 page.add(request.queued, place.key(), || {
                     EntryItem::of_waiting(request, as_recorded(request, self.now))
@@ -286,10 +290,7 @@ impl ListSource<'_> {
         let mut page = First::new(wanted.after.as_ref(), limit)?;
         self.spool.monitors().visit(|monitor| {
             let place = &monitor.place;
-            if self.may_see(place)
-                && is_wanted(&wanted.filter, place.url(), monitor.set)
-                && (wanted.all || self.is_listed(ListType::Monitored, place.url()))
-            {
+            if self.is_shown(wanted, ListType::Monitored, place, monitor.set) {
                 page.add(monitor.set, place.key(), || EntryItem {
                     url: place.url().to_owned(),
                     key: place.key().to_string(),
@@ -342,12 +343,10 @@ impl ListSource<'_> {
             return found;
         }
         self.spool.queue().visit(|request| {
-            let url = request.place.url();
+            let place = &request.place;
             if found.len() < MAX_QUEUED
-                && self.may_see(&request.place)
-                && is_wanted(&wanted.filter, url, request.queued)
-                && (wanted.all || self.is_listed(ListType::Outgoing, url))
-                && query.is_in(url)
+                && self.is_shown(wanted, ListType::Outgoing, place, request.queued)
+                && query.is_in(place.url())
             {
                 found.push(EntryItem::of_waiting(request, as_recorded(request, self.now)));
             }
