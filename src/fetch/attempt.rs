@@ -120,10 +120,7 @@ pub(super) async fn gather_facts(
         return Err(verdict);
     }
     let prepared = prepare(context, outgoing).await;
-    let (request, job, copy) =
-        prepared.map_err(|error| FetchVerdict::Failed { error, status: None })?;
-    let how = copy.as_ref().and_then(|copy| is_answered(context, outgoing, copy));
-    Ok(AttemptFacts { request, job, copy, how })
+    prepared.map_err(|error| FetchVerdict::Failed { error, status: None })
 }
 
 /// Describes the response in `copy`, which is stored already.
@@ -311,12 +308,9 @@ async fn apply_rules(context: &Arc<FetchContext>, outgoing: &Outgoing) -> Option
     })
 }
 
-/// Rebuilds the request and prepares its download, which revalidates the stored copy, if any. Also
-/// returns this copy. The error is a reason for the user.
-async fn prepare(
-    context: &FetchContext,
-    outgoing: &Outgoing,
-) -> Result<(Parts, DownloadJob, Option<Arc<StoredCopy>>), String> {
+/// Rebuilds the request and prepares its download, which revalidates the stored copy, if any. The
+/// error is a reason for the user.
+async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptFacts, String> {
     let request = recorded(outgoing)?;
     // Only the origin of this resource is used; path and fields are those of the recorded request.
     let mut resource =
@@ -356,7 +350,9 @@ async fn prepare(
         allowance: allowance(context, outgoing, &parts),
         interim: None,
     };
-    Ok((request, job, found.own().map(Arc::clone)))
+    let copy = found.own().map(Arc::clone);
+    let how = copy.as_ref().and_then(|copy| is_answered(context, outgoing, copy));
+    Ok(AttemptFacts { request, job, copy, how })
 }
 
 /// The allowed size of the response. The response to a form is unlimited, because a form is sent
