@@ -7,7 +7,7 @@
 
 use md5::{Digest as _, Md5};
 
-use crate::reference::{MAX_REFERENCE, is_scheme_byte, split_optional};
+use crate::reference::{MAX_REFERENCE, is_scheme_byte, split_optional, split_port};
 use crate::resolve::{directory, merge_segments};
 
 /// The reason why a URL has no canonical string.
@@ -184,22 +184,9 @@ impl<'a> PdfParts<'a> {
 /// Writes user information, host and port in canonical form (steps 4 to 6). User information stays
 /// unchanged.
 fn push_net_loc(result: &mut String, scheme: &str, net_loc: &str) {
-    let (userinfo, host_port) = match net_loc.rsplit_once('@') {
-        Some((userinfo, rest)) => (Some(userinfo), rest),
-        None => (None, net_loc),
-    };
-    // A colon inside an IPv6 address does not begin a port.
-    let address = host_port.rfind(']').map_or(0, |at| at + 1);
-    let (host, port) = match host_port.get(address..).and_then(|rest| rest.split_once(':')) {
-        Some((rest, port)) => {
-            (host_port.get(..address + rest.len()).unwrap_or_default(), Some(port))
-        }
-        None => (host_port, None),
-    };
-    if let Some(userinfo) = userinfo {
-        result.push_str(userinfo);
-        result.push('@');
-    }
+    let (userinfo, host_port) = net_loc.split_at(net_loc.rfind('@').map_or(0, |at| at + 1));
+    result.push_str(userinfo);
+    let (host, port) = split_port(host_port);
     let host = host.to_ascii_lowercase();
     if !(scheme == "file" && host == "localhost") {
         result.push_str(&host);

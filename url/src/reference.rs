@@ -113,3 +113,13 @@ pub(crate) fn split_optional(text: &str, delimiter: char) -> (&str, Option<&str>
         None => (text, None),
     }
 }
+
+/// Splits a host from its port, at the first colon outside the brackets of an IPv6 address.
+pub(crate) fn split_port(host_port: &str) -> (&str, Option<&str>) {
+    let address = host_port.rfind(']').unwrap_or(0);
+    let colon = host_port.get(address..).and_then(|rest| rest.find(':'));
+    match colon.and_then(|colon| host_port.split_at_checked(address + colon)) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => (host_port, None),
+    }
+}

@@ -19,7 +19,7 @@ mod grammar;
 
 use std::fmt;
 
-use crate::reference::{MAX_REFERENCE, Reference};
+use crate::reference::{MAX_REFERENCE, Reference, split_port};
 
 pub use fields::{AuthorityFields, FragmentFields, HostField, Pair, PathFields, UriFields};
 
@@ -271,16 +271,7 @@ impl UriAuthority {
             None => (None, text),
         };
         grammar::check(userinfo.unwrap_or_default(), UriPart::UserInfo, grammar)?;
-        let colon = match host_port.rfind(']') {
-            Some(close) => {
-                host_port.get(close..).and_then(|rest| rest.find(':')).map(|at| close + at)
-            }
-            None => host_port.find(':'),
-        };
-        let (host, port) = match colon.map(|at| host_port.split_at(at)) {
-            Some((host, port)) => (host, port.strip_prefix(':')),
-            None => (host_port, None),
-        };
+        let (host, port) = split_port(host_port);
         let kind = grammar::host_kind(host)?;
         grammar::check_port(port.unwrap_or_default())?;
         Ok(Self {
