@@ -6,6 +6,7 @@ use crate::entry::place::Place;
 use crate::error::{Error, Result};
 use crate::tree::Tree;
 use crate::tree::disk_usage::blocks;
+use crate::tree::rewrite::FileForm;
 use crate::tree::session::Session;
 use crate::tree::versions;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ fn pack(
     let all = std::iter::once(None).chain(plain.map(|version| Some(version.stored)));
     let (mut is_any, mut is_all, mut failure) = (false, true, None);
     for version in all {
-        match tree.compress(place, version, bounds) {
+        match tree.rewrite(place, version, FileForm::Compressed, bounds) {
             Ok(RewriteOutcome::Stopped) => {
                 step.is_stopped = true;
                 is_all = false;

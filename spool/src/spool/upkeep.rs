@@ -14,6 +14,7 @@ use crate::fsck::{self, CheckOptions, CheckTotals, Finding};
 use crate::purge::trim::{self, TrimReport};
 use crate::purge::{Candidates, CompressionPass, Sweep};
 use crate::tree::check_recent::RecentCheck;
+use crate::tree::rewrite::FileForm;
 use crate::tree::sharing::{SharedBodies, SharingReport};
 
 /// The space in bytes that is reserved for the other parts of an entry: head, request, file name.
@@ -111,7 +112,7 @@ impl Spool {
         version: Option<Timestamp>,
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
-        self.tree().compress(place, version, bounds)
+        self.tree().rewrite(place, version, FileForm::Compressed, bounds)
     }
 
     /// Expands the entry of a place, or its older version that was stored at the time `version`,
@@ -126,7 +127,7 @@ impl Spool {
         version: Option<Timestamp>,
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
-        self.tree().expand(place, version, bounds)
+        self.tree().rewrite(place, version, FileForm::Plain, bounds)
     }
 
     /// Stores each body of at least `above` bytes only once, and removes shared bodies that no

@@ -24,22 +24,9 @@ const PIECE: usize = 128 << 10;
 
 /// The form that a file should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FileForm {
+pub(crate) enum FileForm {
     Compressed,
     Plain,
-}
-
-/// The file of a place that is rewritten.
-#[derive(Debug, Clone, Copy)]
-enum RewriteTarget {
-    Entry,
-    Version(Timestamp),
-}
-
-impl RewriteTarget {
-    fn of(version: Option<Timestamp>) -> RewriteTarget {
-        version.map_or(RewriteTarget::Entry, RewriteTarget::Version)
-    }
 }
 
 /// The result of writing the new file.
@@ -52,40 +39,20 @@ enum WriteOutcome {
 }
 
 impl Tree {
-    /// Compresses the entry of a place, or its older version that was stored at the time `version`.
-    pub(crate) fn compress(
+    /// Rewrites the entry of a place, or its older version that was stored at the time `version`.
+    pub(crate) fn rewrite(
         &self,
         place: &Place,
         version: Option<Timestamp>,
-        bounds: &RewriteBounds<'_>,
-    ) -> Result<RewriteOutcome> {
-        self.rewrite(place, RewriteTarget::of(version), FileForm::Compressed, bounds)
-    }
-
-    /// Rewrites the entry of a place, or its older version that was stored at the time `version`,
-    /// without compression.
-    pub(crate) fn expand(
-        &self,
-        place: &Place,
-        version: Option<Timestamp>,
-        bounds: &RewriteBounds<'_>,
-    ) -> Result<RewriteOutcome> {
-        self.rewrite(place, RewriteTarget::of(version), FileForm::Plain, bounds)
-    }
-
-    fn rewrite(
-        &self,
-        place: &Place,
-        which: RewriteTarget,
         form: FileForm,
         bounds: &RewriteBounds<'_>,
     ) -> Result<RewriteOutcome> {
-        if matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some() {
+        if version.is_none() && self.pending.path(place).is_some() {
             // The entry waits for its batch. It needs its final name first, because the rewritten
             // file replaces the file of that name.
             self.write_batch();
         }
-        let Some((path, entry)) = self.file_of(place, which)? else {
+        let Some((path, entry)) = self.file_of(place, version)? else {
             return Ok(RewriteOutcome::Missing);
         };
         if entry.is_compressed == (form == FileForm::Compressed) {
@@ -99,7 +66,7 @@ impl Tree {
             return Ok(refused);
         }
         let (aside, file) = self.root.create_rewrite()?;
-        let done = self.rewrite_to((&aside, file), (&path, which), &entry, (form, bounds));
+        let done = self.rewrite_to((&aside, file), (&path, version), &entry, (form, bounds));
         if !matches!(done, Ok(RewriteOutcome::Done { .. })) {
             self.root.discard(&aside);
         }
@@ -107,10 +74,14 @@ impl Tree {
     }
 
     /// Returns the file to rewrite. `None` if there is no such entry or version.
-    fn file_of(&self, place: &Place, which: RewriteTarget) -> Result<Option<(PathBuf, Entry)>> {
-        let found = match which {
-            RewriteTarget::Entry => self.newest_in_tree(place)?,
-            RewriteTarget::Version(stored) => {
+    fn file_of(
+        &self,
+        place: &Place,
+        version: Option<Timestamp>,
+    ) -> Result<Option<(PathBuf, Entry)>> {
+        let found = match version {
+            None => self.newest_in_tree(place)?,
+            Some(stored) => {
                 let path = self.root.join(version_path(place, stored));
                 let found = self.stored_at(&path, place)?;
                 found.filter(|version| version.stored() == stored).map(|found| (path, found))
@@ -137,7 +108,7 @@ impl Tree {
     fn rewrite_to(
         &self,
         (aside, file): (&Path, Arc<dyn DiskFile>),
-        (path, which): (&Path, RewriteTarget),
+        (path, version): (&Path, Option<Timestamp>),
         entry: &Entry,
         (form, bounds): (FileForm, &RewriteBounds<'_>),
     ) -> Result<RewriteOutcome> {
@@ -150,7 +121,7 @@ impl Tree {
             WriteOutcome::NotSmaller => return Ok(RewriteOutcome::NotWorth),
             WriteOutcome::Refused(why) => return Ok(why),
             WriteOutcome::Damaged => {
-                self.set_damaged_aside(entry, which)?;
+                self.set_damaged_aside(entry, version)?;
                 return Ok(RewriteOutcome::Missing);
             }
         };
@@ -159,8 +130,7 @@ impl Tree {
         let place = entry.place();
         let _told = self.changing(place);
         let _commit = lock(&self.commit);
-        let is_pending =
-            matches!(which, RewriteTarget::Entry) && self.pending.path(place).is_some();
+        let is_pending = version.is_none() && self.pending.path(place).is_some();
         let now = self.stored_at(path, place)?;
         if is_pending || !now.is_some_and(|now| now.is_same_file(entry)) {
             return Ok(RewriteOutcome::Overtaken);
@@ -170,15 +140,11 @@ impl Tree {
     }
 
     /// Sets an entry or version with a damaged body aside.
-    fn set_damaged_aside(&self, entry: &Entry, which: RewriteTarget) -> Result<()> {
-        match which {
-            RewriteTarget::Entry => {
-                let damage = self.set_aside(entry, "its body does not match its digest")?;
-                if let Some(damage) = damage {
-                    self.root.record_failure(Error::damaged(damage));
-                }
-            }
-            RewriteTarget::Version(stored) => self.damaged_version(entry.place(), stored),
+    fn set_damaged_aside(&self, entry: &Entry, version: Option<Timestamp>) -> Result<()> {
+        if let Some(stored) = version {
+            self.damaged_version(entry.place(), stored);
+        } else if let Some(damage) = self.set_aside(entry, "its body does not match its digest")? {
+            self.root.record_failure(Error::damaged(damage));
         }
         Ok(())
     }
