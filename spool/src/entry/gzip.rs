@@ -16,4 +16,4 @@ mod table;
 pub use bounds::{RewriteBounds, RewriteOutcome};
 pub(crate) use inflate::{BROKEN, reason_of};
 pub(crate) use open::{OpenEntry, OpenLookup, bad, fault, open, read_back};
-pub(crate) use pack::{DISK_BLOCK, PackOutcome, may_shrink, pack};
+pub(crate) use pack::{DISK_BLOCK, RewriteStop, may_shrink, pack};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use crate::entry::gzip::{
-    DISK_BLOCK, PackOutcome, RewriteBounds, RewriteOutcome, may_shrink, pack, read_back,
+    DISK_BLOCK, RewriteBounds, RewriteOutcome, RewriteStop, may_shrink, pack, read_back,
 };
 use crate::entry::place::Place;
 use crate::entry::read::{EntryContent, ExpectedEntry};
@@ -27,15 +27,6 @@ const PIECE: usize = 128 << 10;
 pub(crate) enum FileForm {
     Compressed,
     Plain,
-}
-
-/// The result of writing the new file.
-enum WriteOutcome {
-    /// The new file is complete, with this length in bytes.
-    Whole(u64),
-    NotSmaller,
-    Damaged,
-    Refused(RewriteOutcome),
 }
 
 impl Tree {
@@ -117,10 +108,9 @@ impl Tree {
             FileForm::Plain => expand((aside, &*file), entry, bounds)?,
         };
         let after = match written {
-            WriteOutcome::Whole(len) => len,
-            WriteOutcome::NotSmaller => return Ok(RewriteOutcome::NotWorth),
-            WriteOutcome::Refused(why) => return Ok(why),
-            WriteOutcome::Damaged => {
+            Ok(len) => len,
+            Err(RewriteStop::Refused(why)) => return Ok(why),
+            Err(RewriteStop::Damaged) => {
                 self.set_damaged_aside(entry, version)?;
                 return Ok(RewriteOutcome::Missing);
             }
@@ -150,31 +140,29 @@ impl Tree {
     }
 }
 
-/// Compresses an entry, and verifies the result.
+/// Compresses an entry, and verifies the result. Returns the length of the new file in bytes.
 fn compress(
     (path, file): (&Path, &Arc<dyn DiskFile>),
     entry: &Entry,
     bounds: &RewriteBounds<'_>,
-) -> Result<WriteOutcome> {
+) -> Result<Result<u64, RewriteStop>> {
     let most = entry.file_len() - entry.file_len() / 10;
     let (len, digest) = match pack(entry, (path, &**file), (most, bounds))? {
-        PackOutcome::Whole { len, digest } => (len, digest),
-        PackOutcome::Damaged => return Ok(WriteOutcome::Damaged),
-        PackOutcome::NotSmaller => return Ok(WriteOutcome::NotSmaller),
-        PackOutcome::Refused(why) => return Ok(WriteOutcome::Refused(why)),
+        Ok(packed) => packed,
+        Err(stop) => return Ok(Err(stop)),
     };
     if !is_worth(entry.file_len(), len) {
-        return Ok(WriteOutcome::NotSmaller);
+        return Ok(Err(RewriteStop::Refused(RewriteOutcome::NotWorth)));
     }
     if let Some(refused) = bounds.refuse(0) {
-        return Ok(WriteOutcome::Refused(refused));
+        return Ok(Err(RewriteStop::Refused(refused)));
     }
     let back = read_back(Arc::clone(file), len);
     if back.map_err(|error| Error::disk("read", path, error))? != Some(digest) {
         let why = "the compressed file does not expand to the original";
         return Err(Error::disk("write", path, std::io::Error::other(why)));
     }
-    Ok(WriteOutcome::Whole(len))
+    Ok(Ok(len))
 }
 
 /// Whether the rewrite saves at least one block of the disk, and a tenth of the file.
@@ -183,32 +171,32 @@ fn is_worth(before: u64, after: u64) -> bool {
     blocks(after) < blocks(before) && after <= before - before / 10
 }
 
-/// Writes an entry without compression.
+/// Writes an entry without compression. Returns the length of the new file in bytes.
 fn expand(
     (path, file): (&Path, &dyn DiskFile),
     entry: &Entry,
     bounds: &RewriteBounds<'_>,
-) -> Result<WriteOutcome> {
+) -> Result<Result<u64, RewriteStop>> {
     let fail = |error| Error::disk("write", path, error);
     let begin = entry.bytes.get(..entry.first.body_offset()).unwrap_or_default();
     file.write_all_at(begin, 0).map_err(fail)?;
     let (mut body, mut buffer, mut at) = (VerifiedReader::of(entry.body()), vec![0; PIECE], 0);
     while at < entry.body_len() {
         let read = match body.read_at(at, &mut buffer) {
-            Ok(0) => return Ok(WriteOutcome::Damaged),
+            Ok(0) => return Ok(Err(RewriteStop::Damaged)),
             Ok(read) => read,
-            Err(error) if error.is_damaged() => return Ok(WriteOutcome::Damaged),
+            Err(error) if error.is_damaged() => return Ok(Err(RewriteStop::Damaged)),
             Err(error) => return Err(error),
         };
         if let Some(refused) = bounds.refuse(0) {
-            return Ok(WriteOutcome::Refused(refused));
+            return Ok(Err(RewriteStop::Refused(refused)));
         }
         let piece = buffer.get(..read).unwrap_or_default();
         file.write_all_at(piece, wide(begin.len()) + at).map_err(fail)?;
         at += wide(read);
     }
     file.write_all_at(entry.tail(), entry.first.body_end()).map_err(fail)?;
-    Ok(WriteOutcome::Whole(entry.first.length))
+    Ok(Ok(entry.first.length))
 }
 
 #[cfg(test)]

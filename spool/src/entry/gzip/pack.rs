@@ -31,17 +31,12 @@ const ROOM: usize = 192 << 10;
 /// The number of bytes of a body that are compressed at once.
 const PIECE: usize = 64 << 10;
 
-/// The result of compressing a file.
+/// The reason why a file is not rewritten completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PackOutcome {
-    /// The compressed file is complete and has `len` bytes. `digest` is the SHA-256 of the
-    /// uncompressed file.
-    Whole { len: u64, digest: [u8; 32] },
+pub(crate) enum RewriteStop {
     /// The body is damaged.
     Damaged,
-    /// The compressed file exceeds the allowed length. The rest was not written.
-    NotSmaller,
-    /// A limit stopped the work.
+    /// The new file is not worth it, or a limit stopped the work.
     Refused(RewriteOutcome),
 }
 
@@ -71,12 +66,13 @@ fn has_coding(head: &[u8]) -> bool {
 }
 
 /// Compresses the file of an entry into an empty file. Stops if a large body makes that file longer
-/// than `most` bytes.
+/// than `most` bytes. Returns the length of the compressed file in bytes, and the SHA-256 of the
+/// uncompressed file.
 pub(crate) fn pack(
     entry: &Entry,
     (path, file): (&Path, &dyn DiskFile),
     (most, bounds): (u64, &RewriteBounds<'_>),
-) -> Result<PackOutcome> {
+) -> Result<Result<(u64, [u8; 32]), RewriteStop>> {
     let expanded = entry.first.length;
     let is_divided = expanded > wide(FIRST_READ);
     let points = if is_divided { count_points(entry.body_len()) } else { 0 };
@@ -89,8 +85,8 @@ pub(crate) fn pack(
     match entry.body() {
         Body::Whole(body) => packer.feed_body(body, is_divided)?,
         Body::File(body) => {
-            if let Some(ended) = feed_file(&mut packer, body, (most, bounds))? {
-                return Ok(ended);
+            if let Some(stop) = feed_file(&mut packer, body, (most, bounds))? {
+                return Ok(Err(stop));
             }
         }
     }
@@ -109,7 +105,8 @@ pub(crate) fn pack(
         left = after;
     }
     let start = if is_divided { wide(entry.first.body_offset()) } else { 0 };
-    packer.finish(OffsetTable { expanded, record, start, tail, length: 0, points: Vec::new() })
+    let table = OffsetTable { expanded, record, start, tail, length: 0, points: Vec::new() };
+    packer.finish(table).map(Ok)
 }
 
 /// Compresses a body from its file. `None` if the body was compressed completely and is intact.
@@ -117,15 +114,15 @@ fn feed_file(
     packer: &mut Packer<'_>,
     body: &BodyFile,
     (most, bounds): (u64, &RewriteBounds<'_>),
-) -> Result<Option<PackOutcome>> {
+) -> Result<Option<RewriteStop>> {
     let (mut verifier, mut at) = (body.verifier(), 0);
     let block = block_len(body.len());
     while at < body.len() {
         if let Some(refused) = bounds.refuse(0) {
-            return Ok(Some(PackOutcome::Refused(refused)));
+            return Ok(Some(RewriteStop::Refused(refused)));
         }
         if packer.at() > most {
-            return Ok(Some(PackOutcome::NotSmaller));
+            return Ok(Some(RewriteStop::Refused(RewriteOutcome::NotWorth)));
         }
         let piece = read_piece(body, at, BLOCK)?;
         verifier.update(&piece);
@@ -135,7 +132,7 @@ fn feed_file(
             packer.divide()?;
         }
     }
-    Ok((!verifier.finish()).then_some(PackOutcome::Damaged))
+    Ok((!verifier.finish()).then_some(RewriteStop::Damaged))
 }
 
 /// Whether compression saves at least a tenth. An empty body counts as compressible, because the
@@ -259,12 +256,12 @@ impl<'a> Packer<'a> {
     }
 
     /// Writes the remaining bytes, then the header. Without its header the file is invalid.
-    fn finish(mut self, mut table: OffsetTable) -> Result<PackOutcome> {
+    fn finish(mut self, mut table: OffsetTable) -> Result<(u64, [u8; 32])> {
         let length = self.at();
         self.write()?;
         (table.length, table.points) = (length, std::mem::take(&mut self.points));
         let written = self.file.write_all_at(&table.header(), 0);
         written.map_err(|error| self.failed(error))?;
-        Ok(PackOutcome::Whole { len: length, digest: self.digest.finalize().into() })
+        Ok((length, self.digest.finalize().into()))
     }
 }
