@@ -182,7 +182,7 @@ impl Queue {
     fn check_share(&self, owner: Option<&str>) -> Result<()> {
         let Some(owner) = owner else { return Ok(()) };
         let share = self.share.load(Ordering::Relaxed);
-        if lock(&self.index).shares.of(owner) < share {
+        if lock(&self.index).shares.of(&share_name(owner)) < share {
             Ok(())
         } else {
             Err(SpoolFault::ShareUsedUp { limit: share }.into())

@@ -6,7 +6,7 @@ use std::fmt;
 use wwwoffle_url::Key;
 
 use super::outgoing::OutgoingSummary;
-use super::share::{NameCounts, Shares};
+use super::share::{NameCounts, share_name};
 use super::{QueueChange, QueueObserver};
 
 /// The queue in memory.
@@ -15,7 +15,8 @@ pub(super) struct QueueIndex {
     pub(super) requests: HashMap<Key, OutgoingSummary>,
     /// The number of requests that belong to a page, by the URL of the page.
     pub(super) parts: NameCounts,
-    pub(super) shares: Shares,
+    /// The number of requests of each owner, by its [`share_name`].
+    pub(super) shares: NameCounts,
     pub(super) observer: Option<QueueObserver>,
 }
 
@@ -24,10 +25,8 @@ impl QueueIndex {
         if let Some(observer) = &self.observer {
             observer(QueueChange::Is(&request));
         }
-        if let Some(page) = &request.page {
-            self.parts.add(page.clone());
-        }
-        self.shares.add(request.place.owner());
+        self.parts.add(request.page.clone());
+        self.shares.add(request.place.owner().map(share_name));
         if let Some(former) = self.requests.insert(key, request) {
             self.uncount(&former);
         }
@@ -43,10 +42,8 @@ impl QueueIndex {
     }
 
     fn uncount(&mut self, request: &OutgoingSummary) {
-        if let Some(page) = &request.page {
-            self.parts.remove(page);
-        }
-        self.shares.remove(request.place.owner());
+        self.parts.remove(request.page.as_deref());
+        self.shares.remove(request.place.owner().map(share_name).as_deref());
     }
 }
 

@@ -10,46 +10,24 @@ use super::{MAX_QUEUE, RESERVED};
 #[derive(Debug, Default)]
 pub(super) struct NameCounts(HashMap<String, usize>);
 
-/// The number of requests of each owner.
-#[derive(Debug, Default)]
-pub(super) struct Shares(NameCounts);
-
 impl NameCounts {
     pub(super) fn of(&self, name: &str) -> usize {
         self.0.get(name).copied().unwrap_or_default()
     }
 
-    pub(super) fn add(&mut self, name: String) {
-        *self.0.entry(name).or_default() += 1;
+    pub(super) fn add(&mut self, name: Option<String>) {
+        if let Some(name) = name {
+            *self.0.entry(name).or_default() += 1;
+        }
     }
 
-    pub(super) fn remove(&mut self, name: &str) {
+    pub(super) fn remove(&mut self, name: Option<&str>) {
+        let Some(name) = name else { return };
         if let Some(count) = self.0.get_mut(name) {
             *count = count.saturating_sub(1);
             if *count == 0 {
                 self.0.remove(name);
             }
-        }
-    }
-}
-
-impl Shares {
-    /// The number of requests that count for `owner`.
-    pub(super) fn of(&self, owner: &str) -> usize {
-        self.0.of(&share_name(owner))
-    }
-
-    /// Counts a request.
-    pub(super) fn add(&mut self, owner: Option<&str>) {
-        if let Some(owner) = owner {
-            self.0.add(share_name(owner));
-        }
-    }
-
-    /// Stops counting a request.
-    pub(super) fn remove(&mut self, owner: Option<&str>) {
-        if let Some(owner) = owner {
-            self.0.remove(&share_name(owner));
         }
     }
 }
@@ -80,16 +58,16 @@ pub fn share_name(owner: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shares, largest_queue};
+    use super::{NameCounts, largest_queue, share_name};
     use crate::queue::outgoing::RequestKind::{Monitored, Page, Recursive};
 
     #[test]
     fn addresses_of_one_machine_share_a_limit() {
-        let mut shares = Shares::default();
+        let mut shares = NameCounts::default();
         for owner in
             ["client:2001:db8::1", "client:2001:db8::2", "client:192.0.2.1", "user:client:::1"]
         {
-            shares.add(Some(owner));
+            shares.add(Some(share_name(owner)));
         }
         for (owner, count) in [
             ("client:2001:db8::3", 2),
@@ -99,12 +77,12 @@ mod tests {
             ("user:client:::1", 1),
             ("user:client:::2", 0),
         ] {
-            assert_eq!(shares.of(owner), count, "{owner}");
+            assert_eq!(shares.of(&share_name(owner)), count, "{owner}");
         }
-        shares.remove(Some("client:2001:db8::1"));
-        assert_eq!(shares.of("client:2001:db8::1"), 1);
-        shares.remove(Some("client:2001:db8::2"));
-        assert_eq!(shares.0.0.len(), 2, "a count of zero is removed");
+        shares.remove(Some(&share_name("client:2001:db8::1")));
+        assert_eq!(shares.of(&share_name("client:2001:db8::1")), 1);
+        shares.remove(Some(&share_name("client:2001:db8::2")));
+        assert_eq!(shares.0.len(), 2, "a count of zero is removed");
     }
 
     #[test]
