@@ -9,6 +9,7 @@ use super::Entry;
 use super::body::Body;
 use super::layout::{
     self, EntryStart, EntryState, FIRST_READ, FinalFields, MAX_HEAD, StartWriter, TailContent,
+    WritePurpose,
 };
 use super::place::{EXTENSION, Place};
 use super::read::{self, EntryContent};
@@ -168,7 +169,8 @@ pub(crate) fn file_of(
     let ids = record_ids()?;
     let [id, _] = &ids;
     let mut bytes = Vec::new();
-    let start = StartWriter::write_shared(&mut bytes, place, when, state, head, |out| {
+    let purpose = WritePurpose::Whole;
+    let start = StartWriter::write_with(&mut bytes, place, when, state, head, purpose, |out| {
         push_field(out, "WARC-Type", "revisit");
         push_field(out, "WARC-Record-ID", id);
         push_field(out, "WARC-Profile", PROFILE);

@@ -149,37 +149,28 @@ impl StartWriter {
         head: &[u8],
         purpose: WritePurpose,
     ) -> StartWriter {
-        let fixed = FIXED + if purpose == WritePurpose::Whole { 0 } else { ENDED.len() };
-        begin(out, fixed);
-        push_field(out, "WARC-Type", "response");
-        push_field(out, "WARC-Record-ID", id);
-        StartWriter::go_on(out, fixed, place, when, state, head, purpose)
+        StartWriter::write_with(out, place, when, state, head, purpose, |out| {
+            push_field(out, "WARC-Type", "response");
+            push_field(out, "WARC-Record-ID", id);
+        })
     }
 
-    /// Appends the beginning of an entry whose body is in another file. `fields` receives the
-    /// record, to add the reference to that file.
-    pub(crate) fn write_shared(
+    /// Appends the beginning of an unfinished entry to `out`. `fields` receives the record, to add
+    /// the fields that tell its type.
+    pub(crate) fn write_with(
         out: &mut Vec<u8>,
-        place: &Place,
-        when: Timestamp,
-        state: &EntryState,
-        head: &[u8],
-        fields: impl FnOnce(&mut Vec<u8>),
-    ) -> StartWriter {
-        begin(out, FIXED);
-        fields(out);
-        StartWriter::go_on(out, FIXED, place, when, state, head, WritePurpose::Whole)
-    }
-
-    fn go_on(
-        out: &mut Vec<u8>,
-        fixed: usize,
         place: &Place,
         when: Timestamp,
         state: &EntryState,
         head: &[u8],
         purpose: WritePurpose,
+        fields: impl FnOnce(&mut Vec<u8>),
     ) -> StartWriter {
+        let fixed = FIXED + if purpose == WritePurpose::Whole { 0 } else { ENDED.len() };
+        // The first line of an unfinished file, and space for the fixed fields.
+        out.extend_from_slice(UNFINISHED.as_bytes());
+        out.resize(fixed, b'\n');
+        fields(out);
         push_field(out, "WARC-Date", &time_text(when));
         push_field(out, "WARC-Target-URI", place.url());
         push_field(out, "Content-Type", RESPONSE);
@@ -225,12 +216,6 @@ impl StartWriter {
         debug_assert_eq!(fixed.len(), self.fixed);
         fixed
     }
-}
-
-/// Appends the first line of an unfinished file, and space for the fixed fields.
-fn begin(out: &mut Vec<u8>, fixed: usize) {
-    out.extend_from_slice(UNFINISHED.as_bytes());
-    out.resize(fixed, b'\n');
 }
 
 /// The records behind the body.
