@@ -136,7 +136,7 @@ fn read_segments(
 }
 
 /// Copies the bytes from `offset` on into `buffer`. Returns how many were copied.
-fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+pub(crate) fn copy(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
     let offset = narrow(offset).unwrap_or(usize::MAX);
     let rest = bytes.get(offset..).unwrap_or_default();
     let len = rest.len().min(buffer.len());

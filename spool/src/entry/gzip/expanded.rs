@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::inflate::{self, BROKEN, Inflater, broken};
 use super::table::{OffsetTable, TRAILER};
+use crate::entry::verified::copy;
 use crate::entry::warc::Reason;
 use crate::fs::parallel::lock;
 use crate::fs::size::{narrow, wide};
@@ -62,8 +63,7 @@ impl StretchCursor {
                 return Err(broken(BROKEN));
             }
         }
-        let within = narrow(offset - self.window_start()).unwrap_or(usize::MAX);
-        Ok(copy(self.window.get(within..).unwrap_or_default(), buffer))
+        Ok(copy(&self.window, offset - self.window_start(), buffer))
     }
 }
 
@@ -157,11 +157,7 @@ impl DiskFile for ExpandedFile {
         }
         match offset.checked_sub(self.table.record) {
             None => self.read_record(buffer, offset),
-            Some(within) => {
-                let tail = self.tail()?;
-                let within = narrow(within).unwrap_or(usize::MAX);
-                Ok(copy(tail.get(within..).unwrap_or_default(), buffer))
-            }
+            Some(within) => Ok(copy(&self.tail()?, within, buffer)),
         }
     }
 
@@ -180,12 +176,4 @@ impl DiskFile for ExpandedFile {
     fn opened_as(&self) -> Option<Stamp> {
         self.file.opened_as()
     }
-}
-
-fn copy(from: &[u8], to: &mut [u8]) -> usize {
-    let len = from.len().min(to.len());
-    if let (Some(to), Some(from)) = (to.get_mut(..len), from.get(..len)) {
-        to.copy_from_slice(from);
-    }
-    len
 }
