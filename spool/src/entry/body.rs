@@ -16,7 +16,7 @@ use super::verified::for_each_piece;
 use super::warc::Reason;
 use crate::error::{Damage, Error, Result};
 use crate::fs::DiskFile;
-use crate::fs::size::wide;
+use crate::fs::size::{at_most, wide};
 
 /// Bytes shared by the fields of an entry and by its clones.
 pub(crate) type SharedBytes = Arc<Vec<u8>>;
@@ -107,11 +107,7 @@ impl BodyFile {
     /// If the disk fails, the file is shorter than when it was opened, or its compressed form is
     /// damaged.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        let left = self.len.saturating_sub(offset);
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
-            return Ok(0);
-        };
+        let Some(buffer) = at_most(buffer, self.len.saturating_sub(offset)) else { return Ok(0) };
         let read = self.file.read_at(buffer, self.start.saturating_add(offset));
         let failed = |error| match gzip::reason_of(&error) {
             Some(reason) => self.damaged(reason),
@@ -142,9 +138,7 @@ impl BodyFile {
     /// known.
     #[must_use]
     pub fn read_cached(&self, offset: u64, buffer: &mut [u8]) -> Option<usize> {
-        let left = self.len.saturating_sub(offset);
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let buffer = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty())?;
+        let buffer = at_most(buffer, self.len.saturating_sub(offset))?;
         let read = self.file.read_cached(buffer, self.start.saturating_add(offset));
         read.filter(|read| *read > 0)
     }

@@ -9,3 +9,9 @@ pub(crate) fn wide(size: usize) -> u64 {
 pub(crate) fn narrow(size: u64) -> Result<usize, &'static str> {
     usize::try_from(size).map_err(|_| "a length is too large")
 }
+
+/// Returns the beginning of `buffer` that `left` bytes can fill. `None` if it is empty.
+pub(crate) fn at_most(buffer: &mut [u8], left: u64) -> Option<&mut [u8]> {
+    let most = narrow(left).unwrap_or(usize::MAX).min(buffer.len());
+    buffer.get_mut(..most).filter(|buffer| !buffer.is_empty())
+}

@@ -7,7 +7,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use super::table::{Stretch, TRAILER};
 use crate::entry::warc::Reason;
 use crate::fs::DiskFile;
-use crate::fs::size::{narrow, wide};
+use crate::fs::size::{at_most, narrow, wide};
 
 /// The number of compressed bytes read at once.
 const INPUT: usize = 32 << 10;
@@ -72,11 +72,7 @@ impl Inflater {
 
     /// Expands the next bytes, at most the length of `buffer`. Returns 0 at the end of the stretch.
     pub(super) fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = narrow(self.stretch.to - self.at).unwrap_or(usize::MAX);
-        let most = left.min(buffer.len());
-        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
-            return Ok(0);
-        };
+        let Some(buffer) = at_most(buffer, self.stretch.to - self.at) else { return Ok(0) };
         loop {
             self.fill(file)?;
             let before = (self.inflate.total_in(), self.inflate.total_out());
@@ -89,7 +85,7 @@ impl Inflater {
             self.at += made;
             self.is_ended |= status == Status::StreamEnd;
             if made > 0 {
-                return Ok(narrow(made).unwrap_or(usize::MAX).min(most));
+                return Ok(narrow(made).unwrap_or(usize::MAX).min(buffer.len()));
             }
             if used == 0 || self.is_ended {
                 // The stretch is shorter than the table says.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
 use crate::fs::DiskFile;
+use crate::fs::size::at_most;
 
 /// A reader of the body of an entry, up to the last written byte. It stays valid after the writer
 /// has finished or discarded the entry.
@@ -32,10 +33,7 @@ impl Tail {
     /// If the disk fails.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         let left = self.available().saturating_sub(offset);
-        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-        let Some(buffer) = buffer.get_mut(..most).filter(|buffer| !buffer.is_empty()) else {
-            return Ok(0);
-        };
+        let Some(buffer) = at_most(buffer, left) else { return Ok(0) };
         let read = self.file.read_at(buffer, self.body_offset.saturating_add(offset));
         read.map_err(|error| Error::disk("read", &self.path, error))
     }
