@@ -21,6 +21,9 @@ use crate::fs::parallel::lock;
 /// failing disk causes more.
 const MAX_LITTER: usize = 1_024;
 
+/// The ending of a file below `tmp/`.
+const ENTRY: &str = "warc";
+
 /// The ending of a file below `tmp/` that is to replace a file of equivalent content.
 const REWRITE: &str = "rewrite";
 
@@ -52,41 +55,35 @@ impl Root {
         self.tmp.left.store(true, Ordering::Release);
     }
 
-    /// Returns a name under `tmp/` that was not used since the spool was opened.
-    fn tmp_path(&self) -> PathBuf {
+    /// Returns a path under `tmp/` that was not used since the spool was opened.
+    fn tmp_path(&self, extension: &str) -> PathBuf {
         let number = self.tmp.next.fetch_add(1, Ordering::Relaxed);
-        self.join(TMP).join(format!("{number:08}.warc"))
+        self.join(TMP).join(format!("{number:08}.{extension}"))
     }
 
     /// Creates a file under `tmp/`.
     pub(crate) fn create_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        self.create_tmp_with(|path| self.disk.create(path))
+        self.create_tmp_with(ENTRY, |path| self.disk.create(path))
     }
 
     /// Creates a file that is to replace an equivalent one. After a crash, the next opening removes
     /// it without reading it: the original still exists, or was removed on purpose.
     pub(crate) fn create_rewrite(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        loop {
-            let path = self.tmp_path().with_extension(REWRITE);
-            match self.disk.create(&path) {
-                Ok(file) => return Ok((path, file)),
-                Err(error) if error.kind() == AlreadyExists => {}
-                Err(error) => return Err(Error::disk("write", &path, error)),
-            }
-        }
+        self.create_tmp_with(REWRITE, |path| self.disk.create(path))
     }
 
     /// Creates a file that only its owner in the file system may read.
     pub(crate) fn create_private_tmp(&self) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
-        self.create_tmp_with(|path| self.disk.create_private(path))
+        self.create_tmp_with(ENTRY, |path| self.disk.create_private(path))
     }
 
     fn create_tmp_with(
         &self,
+        extension: &str,
         create: impl Fn(&Path) -> io::Result<Arc<dyn DiskFile>>,
     ) -> Result<(PathBuf, Arc<dyn DiskFile>)> {
         loop {
-            let path = self.tmp_path();
+            let path = self.tmp_path(extension);
             match create(&path) {
                 Ok(file) => return Ok((path, file)),
                 Err(error) if error.kind() == AlreadyExists => {}
@@ -142,7 +139,7 @@ impl Root {
     /// Gives a file a second name under `tmp/`. `None` if the file system allows only one name.
     pub(crate) fn link_to_tmp(&self, from: &Path) -> Result<Option<PathBuf>> {
         loop {
-            let aside = self.tmp_path();
+            let aside = self.tmp_path(ENTRY);
             match self.disk.link(from, &aside) {
                 Ok(()) => return Ok(Some(aside)),
                 // A file of the previous run has this name.
