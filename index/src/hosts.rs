@@ -60,8 +60,6 @@ fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
     }
 }
 
-const SUM: &str = "SELECT coalesce(sum(entries), 0), coalesce(sum(bytes), 0) FROM counts";
-
 /// The number and size of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoredTotal {
@@ -69,14 +67,6 @@ pub struct StoredTotal {
     pub entries: u64,
     /// The total length of their files.
     pub bytes: u64,
-}
-
-pub(crate) fn stored_total(connection: &Connection) -> Result<StoredTotal> {
-    let wide = |count: i64| u64::try_from(count).unwrap_or_default();
-    let sum = |row: &rusqlite::Row<'_>| {
-        Ok(StoredTotal { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
-    };
-    Ok(connection.prepare_cached(SUM)?.query_row((), sum)?)
 }
 
 /// The totals that a viewer may see, computed from the counts of hosts.

@@ -330,7 +330,7 @@ impl Index {
     ///
     /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn stored_total(&self) -> Result<StoredTotal> {
-        self.0.pool.read(hosts::stored_total)
+        self.total(&Viewer::Operator)
     }
 
     /// A page of the best results for a query, from the beginning or after a cursor.
