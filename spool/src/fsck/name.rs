@@ -66,6 +66,11 @@ pub(super) fn is_directory(name: &str, depth: usize) -> bool {
     }
 }
 
+/// Whether a name is a key with the ending of an entry.
+pub(super) fn is_key_file(name: &str) -> bool {
+    name.strip_suffix(EXTENSION).is_some_and(|key| key.parse::<Key>().is_ok())
+}
+
 /// Whether a name is two hex digits, as that of a directory of keys.
 pub(super) fn is_group(name: &str) -> bool {
     name.len() == 2 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))

@@ -102,13 +102,11 @@ impl<'a> CheckWalk<'a> {
             DAMAGED if is_directory => self.directory(path, &CheckWalk::in_damaged),
             PARTIAL if is_directory => self.partial(path, 1),
             BODIES if is_directory => self.bodies(path, FileRole::Holder),
-            OUTGOING if is_directory => self.directory(path, &|walk, path, name, about| {
-                walk.request(path, name, about, FileRole::Request);
-            }),
-            MONITOR if is_directory => self.directory(path, &|walk, path, name, about| {
-                walk.request(path, name, about, FileRole::Monitor);
-            }),
-            RUNS if is_directory => self.directory(path, &CheckWalk::in_runs),
+            OUTGOING if is_directory => self.files(path, FileRole::Request, name::is_key_file),
+            MONITOR if is_directory => self.files(path, FileRole::Monitor, name::is_key_file),
+            RUNS if is_directory => {
+                self.files(path, FileRole::Run, |name| name.parse::<RunId>().is_ok());
+            }
             REMOVED if is_directory => self.directory(path, &CheckWalk::in_removed),
             state::FILE => self.file(path, FileRole::State, about),
             statistics::FILE => self.file(path, FileRole::Statistics, about),
@@ -201,36 +199,27 @@ impl<'a> CheckWalk<'a> {
         if is_first {
             self.permissions_of(path);
         }
-        self.names(path, &|walk, path, name, about| {
-            let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
-            match key {
-                Some(Ok(_)) if is_first => walk.file(path, role, about),
-                Some(Ok(_)) => {
-                    if let Some(fault) = walk.check.fault(role, path) {
-                        walk.hold_fault(path, Some(role), fault);
-                    }
+        self.names(path, &|walk, path, name, about| match (name::is_key_file(name), is_first) {
+            (true, true) => walk.file(path, role, about),
+            (true, false) => {
+                if let Some(fault) = walk.check.fault(role, path) {
+                    walk.hold_fault(path, Some(role), fault);
                 }
-                _ if is_first => walk.foreign(path),
-                _ => {}
             }
+            (false, true) => walk.foreign(path),
+            (false, false) => {}
         });
     }
 
-    fn request(&mut self, path: &Path, name: &str, about: FileInfo, role: FileRole) {
-        let key = name.strip_suffix(EXTENSION).map(str::parse::<Key>);
-        if matches!(key, Some(Ok(_))) {
-            self.file(path, role, about);
-        } else {
-            self.foreign(path);
-        }
-    }
-
-    fn in_runs(&mut self, path: &Path, name: &str, about: FileInfo) {
-        if name.parse::<RunId>().is_ok() {
-            self.file(path, FileRole::Run, about);
-        } else {
-            self.foreign(path);
-        }
+    /// Checks a directory of files with this role. Other names are foreign.
+    fn files(&mut self, path: &Path, role: FileRole, is_ours: fn(&str) -> bool) {
+        self.directory(path, &|walk, path, name, about| {
+            if is_ours(name) {
+                walk.file(path, role, about);
+            } else {
+                walk.foreign(path);
+            }
+        });
     }
 
     /// Checks a name in `removed/`.
