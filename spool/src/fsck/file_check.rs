@@ -244,7 +244,7 @@ impl FileCheck<'_> {
             return Ok(None);
         }
         let leftover = |why| Ok(Some(FileFault::new(why, Remedy::Remove)));
-        let of = name::entry_of(path);
+        let of = overlay::entry_path(path);
         let entry = match read::read(self.disk, self.root, &of, None)? {
             EntryContent::Whole(entry) => entry,
             // The entry of this update file is damaged or moved. The fault is reported for the

@@ -188,7 +188,7 @@ fn unhide(tree: &Tree, check: &FileCheck<'_>, path: &Path) -> Result<UnhideOutco
 
 /// Replaces a damaged update file by one that marks the entry as invalid.
 fn distrust(tree: &Tree, path: &Path, reason: &str) -> Result<()> {
-    let entry = read_valid(tree, &super::name::entry_of(path))?;
+    let entry = read_valid(tree, &overlay::entry_path(path))?;
     link_aside(tree, path, reason)?;
     let state = EntryState {
         invalid: Some(entry.stored()),

@@ -50,11 +50,6 @@ fn is_version(path: &Path) -> bool {
     is_stem(stem) && stem.contains('.')
 }
 
-/// The path of the entry that an update file belongs to.
-pub(super) fn entry_of(overlay: &Path) -> PathBuf {
-    crate::entry::overlay::entry_path(overlay)
-}
-
 /// Whether a directory of this name belongs to the spool. At `depth` 1 it is in the directory of a
 /// scheme.
 pub(super) fn is_directory(name: &str, depth: usize) -> bool {
@@ -103,6 +98,7 @@ pub(super) fn of_entry(path: &Path, place: &Place, stored: Timestamp) -> NameVer
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entry::overlay::entry_path;
     use wwwoffle_url::{CanonicalUrl, LocalHost};
 
     #[test]
@@ -131,7 +127,7 @@ mod tests {
         for (overlay, entry) in
             [("a/9f.update.warc", "a/9f.warc"), ("9f.2026Z.update.warc", "9f.2026Z.warc")]
         {
-            assert_eq!(entry_of(Path::new(overlay)), Path::new(entry));
+            assert_eq!(entry_path(Path::new(overlay)), Path::new(entry));
             assert_eq!(crate::entry::overlay::overlay_path(Path::new(entry)), Path::new(overlay));
         }
     }
