@@ -45,10 +45,10 @@ pub(super) fn apply_remedy(
             }
             (CheckVerdict::SetAside, Some(below(to)))
         }
-        Remedy::Unhide => match unhide(tree, check, path)? {
-            UnhideOutcome::Among(to) => (CheckVerdict::Repaired, Some(below(to))),
-            UnhideOutcome::Aside(to) => (CheckVerdict::SetAside, Some(below(to))),
-        },
+        Remedy::Unhide => {
+            let (verdict, to) = unhide(tree, check, path)?;
+            (verdict, Some(below(to)))
+        }
         Remedy::Distrust => {
             distrust(tree, path, &fault.reason)?;
             (CheckVerdict::Repaired, None)
@@ -164,14 +164,9 @@ fn link_aside(tree: &Tree, path: &Path, reason: &str) -> Result<PathBuf> {
     Ok(to)
 }
 
-enum UnhideOutcome {
-    Among(PathBuf),
-    Aside(PathBuf),
-}
-
 /// Moves the entry that hides the variants of its key into their directory, or sets it aside if a
 /// newer entry is there.
-fn unhide(tree: &Tree, check: &FileCheck<'_>, path: &Path) -> Result<UnhideOutcome> {
+fn unhide(tree: &Tree, check: &FileCheck<'_>, path: &Path) -> Result<(CheckVerdict, PathBuf)> {
     let entry = read_valid(tree, path)?;
     let place = entry.place();
     let to = tree.root.join(check.name_of_entry(place)?);
@@ -180,10 +175,10 @@ fn unhide(tree: &Tree, check: &FileCheck<'_>, path: &Path) -> Result<UnhideOutco
         && there.order() > entry.order()
     {
         let why = "a newer entry is among the variants of its URL";
-        return set_aside(tree, path, why).map(UnhideOutcome::Aside);
+        return Ok((CheckVerdict::SetAside, set_aside(tree, path, why)?));
     }
     tree.move_single(place, parent(&to))?;
-    Ok(UnhideOutcome::Among(to))
+    Ok((CheckVerdict::Repaired, to))
 }
 
 /// Replaces a damaged update file by one that marks the entry as invalid.
