@@ -148,7 +148,7 @@ pub(crate) fn read_any(
     let parts = if first.refers.is_some() {
         let Some(root) = root else { return Ok(EntryContent::Bad("its body is in another file")) };
         match holder::body_of(disk, root, &first)? {
-            Ok(body) => shared(bytes, body, &first),
+            Ok(body) => with_body(Arc::new(bytes), body, &first),
             Err(_) if !is_there(disk, path, &*file)? => return Ok(EntryContent::Moved),
             Err(reason) => Err(reason),
         }
@@ -176,27 +176,20 @@ struct EntryParts {
 
 /// Splits a file that was read as a whole, and compares its body with its digest.
 fn small(bytes: Vec<u8>, first: &EntryStart) -> Result<EntryParts, Reason> {
-    let end = narrow(first.body_end())?;
-    let range = first.body_offset()..end;
+    let range = first.body_offset()..narrow(first.body_end())?;
     let body = bytes.get(range.clone()).ok_or("it is shorter than its body")?;
     if <[u8; 32]>::from(Sha256::digest(body)) != first.digest {
         return Err("its body does not match its digest");
     }
-    let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.shifted_to(end);
     let bytes = Arc::new(bytes);
-    Ok(EntryParts {
-        tail: Arc::clone(&bytes),
-        body: Body::Whole(BodyBytes { bytes: Arc::clone(&bytes), range }),
-        bytes,
-        after,
-    })
+    let body = Body::Whole(BodyBytes { bytes: Arc::clone(&bytes), range });
+    with_body(bytes, body, first)
 }
 
-/// Splits a file whose body is in another file.
-fn shared(bytes: Vec<u8>, body: Body, first: &EntryStart) -> Result<EntryParts, Reason> {
+/// Splits a file that was read as a whole. `body` is its body, which may be in another file.
+fn with_body(bytes: SharedBytes, body: Body, first: &EntryStart) -> Result<EntryParts, Reason> {
     let end = narrow(first.body_end())?;
     let after = layout::parse_tail(bytes.get(end..).unwrap_or_default())?.shifted_to(end);
-    let bytes = Arc::new(bytes);
     Ok(EntryParts { tail: Arc::clone(&bytes), body, bytes, after })
 }
 
