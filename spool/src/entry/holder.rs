@@ -141,20 +141,16 @@ pub(crate) fn holder(
 ) -> Result<EntryContent> {
     let path = root.join(path_of(name_of(digest, place.owner())));
     Ok(match read::read_any(disk, None, &path, None)? {
-        EntryContent::Whole(holder) => match fault_of(&holder) {
-            None if *holder.digest() != digest || holder.place().owner() != place.owner() => {
-                EntryContent::Bad("its body is not the one in its name")
-            }
-            None => EntryContent::Whole(holder),
-            Some(reason) => EntryContent::Bad(reason),
-        },
+        EntryContent::Whole(holder) if holder.is_part() => {
+            EntryContent::Bad("it is a segment, not a complete response")
+        }
+        EntryContent::Whole(holder)
+            if *holder.digest() != digest || holder.place().owner() != place.owner() =>
+        {
+            EntryContent::Bad("its body is not the one in its name")
+        }
         other => other,
     })
-}
-
-/// The reason why a complete file is not a holder. `None` if it is a holder.
-fn fault_of(holder: &Entry) -> Option<Reason> {
-    holder.is_part().then_some("it is a segment, not a complete response")
 }
 
 /// Builds the file of an entry with this head and state, and a reference in place of its body.
