@@ -75,6 +75,15 @@ fn has_bare_line_feed(head: &[u8]) -> bool {
     !lines.all(|line| line.ends_with(b"\r"))
 }
 
+/// The values of all fields with this name in a head.
+pub(crate) fn field_values<'a>(head: &'a [u8], name: &str) -> impl Iterator<Item = &'a [u8]> {
+    head.split(|&byte| byte == b'\n').filter_map(move |line| {
+        let (field, value) = line.split_at_checked(name.len())?;
+        let value = value.strip_prefix(b":")?.trim_ascii();
+        field.eq_ignore_ascii_case(name.as_bytes()).then_some(value)
+    })
+}
+
 /// Whether a head has one of these fields. `names` are in lower case.
 fn has_field(head: &[u8], names: &[&str]) -> bool {
     head.split(|&byte| byte == b'\n').skip(1).any(|line| {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::Entry;
 use super::gzip::{self, OpenEntry, OpenLookup};
-use super::head::status_of;
+use super::head::{field_values, status_of};
 use super::layout::{EntryStart, FIRST_READ};
 use super::place::Place;
 use crate::error::Result;
@@ -113,9 +113,5 @@ impl Entry {
 }
 
 fn content_type(head: &[u8]) -> Option<Vec<u8>> {
-    head.split(|&byte| byte == b'\n').find_map(|line| {
-        let (name, value) = line.split_at_checked("content-type".len())?;
-        let value = value.strip_prefix(b":")?.trim_ascii();
-        name.eq_ignore_ascii_case(b"content-type").then(|| value.to_vec())
-    })
+    field_values(head, "content-type").next().map(<[u8]>::to_vec)
 }

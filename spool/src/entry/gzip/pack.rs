@@ -10,6 +10,7 @@ use super::bounds::{RewriteBounds, RewriteOutcome};
 use super::inflate::{PLAIN_HEAD, trailer};
 use super::table::{END, OffsetTable, block_len, count_points, header_len};
 use crate::entry::blocks::BLOCK;
+use crate::entry::head::field_values;
 use crate::entry::layout::FIRST_READ;
 use crate::entry::verified::read_piece;
 use crate::entry::warc::{BLOCK_END, parse_record};
@@ -54,15 +55,8 @@ pub(crate) fn may_shrink(entry: &Entry) -> Result<bool> {
 
 /// Whether the body has a content coding (RFC 9110 §8.4). All codings in use compress.
 fn has_coding(head: &[u8]) -> bool {
-    head.split(|&byte| byte == b'\n').any(|line| {
-        let Some((name, value)) = line.split_at_checked("content-encoding".len()) else {
-            return false;
-        };
-        let value = value.strip_prefix(b":").map(<[u8]>::trim_ascii);
-        name.eq_ignore_ascii_case(b"content-encoding")
-            && value
-                .is_some_and(|value| !value.is_empty() && !value.eq_ignore_ascii_case(b"identity"))
-    })
+    let is_coding = |value: &[u8]| !value.is_empty() && !value.eq_ignore_ascii_case(b"identity");
+    field_values(head, "content-encoding").any(is_coding)
 }
 
 /// Compresses the file of an entry into an empty file. Stops if a large body makes that file longer
