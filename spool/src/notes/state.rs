@@ -79,11 +79,6 @@ impl ProgramState {
         Ok(())
     }
 
-    /// Removes a key.
-    pub fn remove_value(&mut self, key: &str) {
-        self.values.remove(key);
-    }
-
     fn parse(text: &[u8]) -> Result<ProgramState, Reason> {
         let text = std::str::from_utf8(text).map_err(|_| "it is not UTF-8")?;
         // Every line ends with a line feed, so truncation is detected.

@@ -30,8 +30,6 @@ use std::sync::Mutex;
 use std::sync::MutexGuard;
 use std::sync::atomic::AtomicBool;
 
-use jiff::Timestamp;
-
 use crate::entry::Entry;
 use crate::entry::part::SegmentedBody;
 use crate::entry::place::Place;
@@ -179,18 +177,6 @@ impl Partial {
     #[must_use]
     pub fn connection(&self) -> Option<&[u8]> {
         self.newest()?.connection()
-    }
-
-    /// When the request of the newest segment was sent.
-    #[must_use]
-    pub fn requested(&self) -> Timestamp {
-        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::requested)
-    }
-
-    /// When the newest segment was received.
-    #[must_use]
-    pub fn received(&self) -> Timestamp {
-        self.newest().map_or(Timestamp::UNIX_EPOCH, Entry::received)
     }
 
     /// A reader for the stored ranges, which returns only verified bytes. Offsets are those in the
