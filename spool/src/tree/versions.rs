@@ -103,18 +103,14 @@ impl Tree {
     /// `new` replaces it by an entry with another body. The caller holds `commit`, also during a
     /// sync.
     pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
-        if self.versions_kept(&new.place) == 0 {
-            return Ok(());
+        // Only entries become versions, other files do not.
+        if self.versions_kept(&new.place) > 0
+            && let EntryContent::Whole(old) = self.read_at(path, &new.place)?
+            && *old.digest() != new.digest
+        {
+            self.link_version(&old, path)?;
         }
-        let place = &new.place;
-        let EntryContent::Whole(old) = self.read_at(path, place)? else {
-            // Only entries become versions, other files do not.
-            return Ok(());
-        };
-        if *old.digest() == new.digest {
-            return Ok(());
-        }
-        self.link_version(&old, path)
+        Ok(())
     }
 
     /// Handles a finished file that was replaced before it was renamed into place. If its key and
