@@ -45,18 +45,6 @@ impl Uses {
         let at = self.0.binary_search_by_key(&name, |(name, _)| *name).ok()?;
         self.0.get(at).and_then(|(_, second)| Timestamp::from_second(*second).ok())
     }
-
-    /// The number of known entries.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether no entry is known.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// The first 16 digits of a key, as a number.

@@ -31,7 +31,6 @@ pub struct NewSegment {
 #[derive(Debug)]
 pub struct SegmentWriter {
     writer: Writer,
-    start: u64,
 }
 
 impl SegmentWriter {
@@ -50,7 +49,7 @@ impl SegmentWriter {
         let whole = SegmentedBody::new(&new.validator, new.complete_length)?;
         let part = SegmentPosition { start: new.start, whole };
         let writer = Writer::begin(session, place, new.entry, WritePurpose::Part, Some(part))?;
-        Ok(SegmentWriter { writer, start: new.start })
+        Ok(SegmentWriter { writer })
     }
 
     /// Adds bytes to the segment.
@@ -60,12 +59,6 @@ impl SegmentWriter {
     /// If the disk fails or is full. The segment then cannot be finished.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.writer.write(bytes)
-    }
-
-    /// The offset of the segment in the complete body.
-    #[must_use]
-    pub fn start(&self) -> u64 {
-        self.start
     }
 
     /// The length of the segment so far, in bytes.
