@@ -67,5 +67,5 @@ fn join(session: &Arc<Session>, partial: &Partial, [one, other]: [&Entry; 2]) ->
     };
     let mut writer = SegmentWriter::begin_copy(session, &partial.place, new)?;
     partial.verified().copy_to(start..end, |piece| writer.write(piece))?;
-    writer.finish_instead(&[one.stored(), other.stored()])
+    writer.admit(false, &[one.stored(), other.stored()])
 }

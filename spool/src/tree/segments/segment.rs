@@ -100,11 +100,6 @@ impl SegmentWriter {
     /// Discards the segment.
     pub fn discard(self) {}
 
-    /// Finishes the segment and replaces the segments that were finished at these times.
-    pub(super) fn finish_instead(self, instead: &[Timestamp]) -> Result<()> {
-        self.admit(false, instead)
-    }
-
     fn end(self, cut: bool) -> Result<()> {
         if self.writer.written() == 0 {
             return Ok(());
@@ -116,7 +111,8 @@ impl SegmentWriter {
         Ok(())
     }
 
-    fn admit(mut self, cut: bool, instead: &[Timestamp]) -> Result<()> {
+    /// Finishes the segment and replaces the segments that were finished at the times `instead`.
+    pub(super) fn admit(mut self, cut: bool, instead: &[Timestamp]) -> Result<()> {
         let (finished, _) = self.writer.complete(None, BodyExtent::Part { cut })?;
         files::admit(self.writer.tree(), &finished, instead)?;
         self.writer.set_admitted();
