@@ -188,7 +188,7 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn remove_variant(&self, place: &Place) -> Result<bool> {
-        self.tree().remove_variant(place)
+        self.tree().remove_variant_if(place, None, || Ok(true))
     }
 
     /// Removes an entry, with its older versions and segments, unless it was replaced or confirmed
@@ -208,7 +208,7 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn remove(&self, place: &Place) -> Result<bool> {
-        self.tree().remove(place)
+        self.tree().remove_after(place, || Ok(false))
     }
 
     /// Moves an entry whose [`crate::Verifier`] has failed to `damaged/`. `None` if it is no longer

@@ -290,15 +290,10 @@ impl Tree {
         Ok(newest)
     }
 
-    /// Removes the entry of exactly this place, with its versions and segments; other variants
-    /// stay. Returns false if there was nothing to remove.
-    pub(crate) fn remove_variant(&self, place: &Place) -> Result<bool> {
-        self.remove_variant_if(place, None, || Ok(true))
-    }
-
-    /// Removes an entry and its versions if `is_meant` is true while names cannot change. Also
-    /// removes its segments finished before `parts_before`, or all its segments if `parts_before`
-    /// is `None`.
+    /// Removes the entry of exactly this place and its versions, if `is_meant` is true while names
+    /// cannot change; other variants stay. Also removes its segments finished before
+    /// `parts_before`, or all its segments if `parts_before` is `None`. Returns false if there was
+    /// nothing to remove.
     pub(crate) fn remove_variant_if(
         &self,
         place: &Place,
@@ -357,14 +352,9 @@ impl Tree {
         Ok(Some(removed))
     }
 
-    /// Removes every entry of a key, with its versions and segments. Returns false if there was
-    /// nothing to remove.
-    pub(crate) fn remove(&self, place: &Place) -> Result<bool> {
-        self.remove_after(place, || Ok(false))
-    }
-
     /// Removes every entry of a key, with its versions and segments. First calls `first`, while
-    /// names cannot change; `first` returns whether there was a file.
+    /// names cannot change; `first` returns whether there was a file. Returns false if there was
+    /// nothing to remove.
     pub(crate) fn remove_after(
         &self,
         place: &Place,

@@ -11,7 +11,7 @@ use crate::tree::Tree;
 use crate::tree::walk::texts;
 
 impl Tree {
-    /// Removes every entry of a key like [`Tree::remove`], but keeps the files under `removal` for
+    /// Removes every entry of a key, but keeps the files under `removal` for
     /// [`Tree::undo_removal`]. Segments are not kept. Returns false if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.begin_move();
