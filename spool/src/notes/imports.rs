@@ -36,11 +36,7 @@ pub(crate) fn write(root: &Root, key: Key, text: &str) -> Result<()> {
     root.replace_file(&path(root, key), text.as_bytes())
 }
 
-/// Removes the progress of an import. Returns false if there was none.
-pub(crate) fn remove(root: &Root, key: Key) -> Result<bool> {
-    root.remove_file(&path(root, key))
-}
-
-fn path(root: &Root, key: Key) -> PathBuf {
+/// The path of the progress of an import.
+pub(crate) fn path(root: &Root, key: Key) -> PathBuf {
     root.join(IMPORTS).join(key.to_string())
 }

@@ -5,7 +5,7 @@ use crate::durability::RUNS;
 use crate::durability::Root;
 use std::path::PathBuf;
 
-use crate::error::{Damage, Error, Result};
+use crate::error::{Error, Result};
 use crate::fs::names::names;
 use crate::fs::whole::read_whole;
 use crate::queue::membership::RunId;
@@ -43,16 +43,7 @@ pub(crate) fn write(root: &Root, id: RunId, text: &str) -> Result<()> {
     root.replace_file(&path(root, id), text.as_bytes())
 }
 
-/// Removes the text of a run. Returns false if there was none.
-pub(crate) fn remove(root: &Root, id: RunId) -> Result<bool> {
-    root.remove_file(&path(root, id))
-}
-
-/// Sets the text of a run aside.
-pub(crate) fn set_aside(root: &Root, id: RunId, reason: &str) -> Damage {
-    root.move_aside(&path(root, id), reason)
-}
-
-fn path(root: &Root, id: RunId) -> PathBuf {
+/// The path of the text of a run.
+pub(crate) fn path(root: &Root, id: RunId) -> PathBuf {
     root.join(RUNS).join(id.to_string())
 }

@@ -130,13 +130,13 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn remove_run(&self, id: RunId) -> Result<bool> {
-        runs::remove(self.disk_root(), id)
+        self.disk_root().remove_file(&runs::path(self.disk_root(), id))
     }
 
     /// Moves the text of a run to `damaged/`; `reason` is for a person.
     #[must_use]
     pub fn set_run_aside(&self, id: RunId, reason: &str) -> Damage {
-        runs::set_aside(self.disk_root(), id, reason)
+        self.disk_root().move_aside(&runs::path(self.disk_root(), id), reason)
     }
 
     /// Reads the progress of an unfinished import. `None` if it is missing, or was invalid and set
@@ -165,7 +165,7 @@ impl Spool {
     ///
     /// If the disk fails.
     pub fn remove_import(&self, key: Key) -> Result<bool> {
-        imports::remove(self.disk_root(), key)
+        self.disk_root().remove_file(&imports::path(self.disk_root(), key))
     }
 
     /// Reads the user's templates and texts in `html/`.
