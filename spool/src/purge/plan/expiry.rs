@@ -66,11 +66,6 @@ impl ExpiryMark {
         now.or(never).or_else(|| Some(Expiry::Share(self.0.saturating_sub(BEFORE))))
     }
 
-    /// Returns the longer of the two expiries, or the only one.
-    pub(super) fn or_longer(self, other: ExpiryMark) -> ExpiryMark {
-        self.min(other)
-    }
-
     pub(super) fn or(self, other: ExpiryMark) -> ExpiryMark {
         if self == ExpiryMark::NONE { other } else { self }
     }

@@ -113,12 +113,6 @@ impl Planner {
         Needs { planner: self, names }
     }
 
-    /// Makes the plan without any needs.
-    #[must_use]
-    pub fn plan(self) -> Plan {
-        self.build_plan()
-    }
-
     fn combined_expiry(&self, one: &PlannedEntry) -> (Expiry, bool) {
         let site = usize::try_from(one.site).ok().and_then(|at| self.site_expiries.get(at));
         let need = NeedMark { expiry: one.need, is_known: one.is_known };
@@ -126,7 +120,9 @@ impl Planner {
         combined_expiry(one.own, one.is_part, need, sites)
     }
 
-    fn build_plan(mut self) -> Plan {
+    /// Makes the plan. There are no needs but those that [`Needs`] has noted.
+    #[must_use]
+    pub fn plan(mut self) -> Plan {
         let expiry_of =
             |number: usize| self.entries.get(number).map(|one| self.combined_expiry(one).0);
         let bodies = self.shared.expiries(expiry_of);
@@ -211,7 +207,8 @@ impl Needs {
             // lives of sub-resources only.
             let is_meant = is_known || one.is_part;
             if one.name == name && is_new && is_meant {
-                one.need = one.need.or_longer(expiry);
+                // The longer of the two expiries, or the only one.
+                one.need = one.need.min(expiry);
                 one.is_known |= is_known;
                 on_change(*number, one);
             }
@@ -312,7 +309,7 @@ impl Needs {
     pub fn plan(self) -> Plan {
         let Needs { planner, names } = self;
         drop(names);
-        planner.build_plan()
+        planner.plan()
     }
 }
 
