@@ -85,15 +85,7 @@ impl Schedule {
         weekdays: &str,
         hours: &str,
     ) -> Result<Schedule, ParseScheduleError> {
-        Schedule {
-            minutes: 1,
-            hours: HOURS.parse(hours)?,
-            days: DAYS.parse(days)?,
-            months: MONTHS.parse(months)?,
-            weekdays: WEEKDAYS.parse(weekdays)?,
-            days_in: DayCombination::Both,
-        }
-        .check_occurrence()
+        Schedule::of_fields(["0", hours, days, months, weekdays], DayCombination::Both)
     }
 
     /// The text of the five fields: minutes, hours, days, months and days of the week.
@@ -118,51 +110,30 @@ impl Schedule {
         has(self.months, month)
     }
 
-    fn parse(text: &str) -> Result<Schedule, ParseScheduleError> {
-        if text.len() > MAX_SCHEDULE {
-            return Err(ParseScheduleError(format!("a schedule has at most {MAX_SCHEDULE} bytes")));
-        }
-        let text = text.trim();
-        let lower = text.to_ascii_lowercase();
-        let full = SHORT.iter().find(|(short, _)| *short == lower).map_or(text, |row| row.1);
-        let words: Vec<&str> = full.split_ascii_whitespace().collect();
-        let (fields, is_and) = match words.as_slice() {
-            [fields @ .., last] if fields.len() == 5 && last.eq_ignore_ascii_case(AND) => {
-                (fields, true)
-            }
-            fields => (fields, false),
-        };
-        let [minutes, hours, days, months, weekdays] = fields else {
-            return Err(ParseScheduleError(format!(
-                "expected the five fields of cron, as in \"30 6 * * 1-5\", or @daily, not {:?}",
-                shortened(text)
-            )));
-        };
-        let is_free = |field: &str| field.starts_with('*');
-        let both = is_and || is_free(days) || is_free(weekdays);
+    /// Builds a schedule from its five fields.
+    fn of_fields(
+        [minutes, hours, days, months, weekdays]: [&str; 5],
+        days_in: DayCombination,
+    ) -> Result<Schedule, ParseScheduleError> {
         Schedule {
             minutes: MINUTES.parse(minutes)?,
             hours: HOURS.parse(hours)?,
             days: DAYS.parse(days)?,
             months: MONTHS.parse(months)?,
             weekdays: WEEKDAYS.parse(weekdays)?,
-            days_in: if both { DayCombination::Both } else { DayCombination::Either },
+            days_in,
         }
         .check_occurrence()
     }
 
     /// Simplifies the schedule. Fails if it never occurs.
     fn check_occurrence(mut self) -> Result<Schedule, ParseScheduleError> {
-        if self.days == DAYS.all() || self.weekdays == WEEKDAYS.all() {
-            // With [`DayCombination::Either`], a set of every day makes every day match. Two sets
-            // of every day have the same meaning with [`DayCombination::Both`].
-            self.days_in = match self.days_in {
-                DayCombination::Both => DayCombination::Both,
-                DayCombination::Either => {
-                    (self.days, self.weekdays) = (DAYS.all(), WEEKDAYS.all());
-                    DayCombination::Both
-                }
-            };
+        let has_every_day = self.days == DAYS.all() || self.weekdays == WEEKDAYS.all();
+        // With [`DayCombination::Either`], a set of every day makes every day match. Two sets of
+        // every day have the same meaning with [`DayCombination::Both`].
+        if has_every_day && self.days_in == DayCombination::Either {
+            (self.days, self.weekdays) = (DAYS.all(), WEEKDAYS.all());
+            self.days_in = DayCombination::Both;
         }
         let has_day = |month| (1..=last_day(month)).any(|day| has(self.days, day));
         let comes = self.days_in == DayCombination::Either
@@ -180,7 +151,30 @@ impl FromStr for Schedule {
     type Err = ParseScheduleError;
 
     fn from_str(text: &str) -> Result<Schedule, ParseScheduleError> {
-        Schedule::parse(text)
+        if text.len() > MAX_SCHEDULE {
+            return Err(ParseScheduleError(format!("a schedule has at most {MAX_SCHEDULE} bytes")));
+        }
+        let text = text.trim();
+        let lower = text.to_ascii_lowercase();
+        let full = SHORT.iter().find(|(short, _)| *short == lower).map_or(text, |row| row.1);
+        let words: Vec<&str> = full.split_ascii_whitespace().collect();
+        let (fields, is_and) = match words.as_slice() {
+            [fields @ .., last] if fields.len() == 5 && last.eq_ignore_ascii_case(AND) => {
+                (fields, true)
+            }
+            fields => (fields, false),
+        };
+        let Ok(fields) = <[&str; 5]>::try_from(fields) else {
+            return Err(ParseScheduleError(format!(
+                "expected the five fields of cron, as in \"30 6 * * 1-5\", or @daily, not {:?}",
+                shortened(text)
+            )));
+        };
+        let [_, _, days, _, weekdays] = fields;
+        let is_free = |field: &str| field.starts_with('*');
+        let both = is_and || is_free(days) || is_free(weekdays);
+        let days_in = if both { DayCombination::Both } else { DayCombination::Either };
+        Schedule::of_fields(fields, days_in)
     }
 }
 
