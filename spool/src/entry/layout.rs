@@ -254,9 +254,7 @@ pub(crate) fn tail(
     let add = |tail: &mut Vec<u8>, about: Option<&str>, block: &[u8]| -> Result<()> {
         let [id, _] = warc::record_ids()?;
         let mut record = begin("metadata", &id, FIELDS);
-        if let Some(about) = about {
-            record.field(ABOUT, about);
-        }
+        record.field_if(ABOUT, about);
         tail.extend(record.finish(&[block]));
         Ok(())
     };

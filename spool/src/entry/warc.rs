@@ -151,6 +151,13 @@ impl Record {
         push_field(&mut self.bytes, name, value);
     }
 
+    /// Appends a field if it has a value.
+    pub(crate) fn field_if(&mut self, name: &str, value: Option<impl AsRef<str>>) {
+        if let Some(value) = value {
+            self.field(name, value.as_ref());
+        }
+    }
+
     /// Adds length, digest and check, then the block, which is the concatenation of `pieces`.
     pub(crate) fn finish(mut self, pieces: &[&[u8]]) -> Vec<u8> {
         let length: usize = pieces.iter().map(|piece| piece.len()).sum();

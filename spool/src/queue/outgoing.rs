@@ -263,12 +263,9 @@ impl Outgoing {
         record.field("Wwwoffle-Kind", kind_word(self.summary.kind));
         record.field("Wwwoffle-Hops", &self.summary.hops.to_string());
         record.field("Wwwoffle-Attempts", &self.summary.fetching.attempts.to_string());
-        if let Some(page) = &self.summary.page {
-            record.field("Wwwoffle-Page", &escape(page, MAX_URL));
-        }
-        if let Some(time) = self.summary.fetching.not_before {
-            record.field("Wwwoffle-Not-Before", &time_text(time));
-        }
+        let page = self.summary.page.as_deref();
+        record.field_if("Wwwoffle-Page", page.map(|page| escape(page, MAX_URL)));
+        record.field_if("Wwwoffle-Not-Before", self.summary.fetching.not_before.map(time_text));
         match &self.summary.fetching.state {
             RequestState::Waiting => {}
             RequestState::Failed { reason, status } => {
@@ -277,18 +274,15 @@ impl Outgoing {
             }
             RequestState::Asking { bytes } => record.field("Wwwoffle-Asking", &or_dash(*bytes)),
         }
-        if let Some(error) = &self.summary.fetching.last_error {
-            record.field("Wwwoffle-Error", &escape(error, MAX_REASON));
-        }
+        let error = self.summary.fetching.last_error.as_deref();
+        record.field_if("Wwwoffle-Error", error.map(|error| escape(error, MAX_REASON)));
         self.encode_runs(&mut record);
         let sealed = match &self.secrets {
             Secrets::None => None,
             Secrets::Open(secrets) => Some(vault.seal(&self.summary.place.key(), secrets)?),
             Secrets::Unreadable(SealedSecrets(sealed)) => Some(sealed.clone()),
         };
-        if let Some(sealed) = sealed {
-            record.field("Wwwoffle-Secrets", &hex::encode(sealed));
-        }
+        record.field_if("Wwwoffle-Secrets", sealed.map(hex::encode));
         for (name, value) in more {
             record.field(name, value);
         }
@@ -304,27 +298,18 @@ impl Outgoing {
         if !self.summary.line.spellings.is_empty() {
             record.field("Wwwoffle-Spellings", &spellings::to_text(&self.summary.line.spellings));
         }
-        if let Some(class) = &self.summary.class {
-            record.field("Wwwoffle-Class", class);
-        }
-        if self.nesting > 0 {
-            record.field("Wwwoffle-Nesting", &self.nesting.to_string());
-        }
-        if self.summary.renew && !self.summary.kind.always_revalidates() {
-            record.field("Wwwoffle-Renew", "yes");
-        }
-        if let Some(options) = &self.options {
-            record.field("Wwwoffle-Options", &escape(options, MAX_OPTIONS));
-        }
-        if self.any_length {
-            record.field("Wwwoffle-Any-Length", "yes");
-        }
+        record.field_if("Wwwoffle-Class", self.summary.class.as_deref());
+        record.field_if("Wwwoffle-Nesting", (self.nesting > 0).then(|| self.nesting.to_string()));
+        let is_renewed = self.summary.renew && !self.summary.kind.always_revalidates();
+        record.field_if("Wwwoffle-Renew", is_renewed.then_some("yes"));
+        let options = self.options.as_deref();
+        record.field_if("Wwwoffle-Options", options.map(|options| escape(options, MAX_OPTIONS)));
+        record.field_if("Wwwoffle-Any-Length", self.any_length.then_some("yes"));
         if self.summary.asked_from != RequesterLocation::of_owner(&self.summary.place) {
             record.field("Wwwoffle-Asked-From", self.summary.asked_from.word());
         }
-        if self.summary.priority != Priority::Usual {
-            record.field("Wwwoffle-Priority", self.summary.priority.as_str());
-        }
+        let priority = Some(self.summary.priority).filter(|priority| !priority.is_usual());
+        record.field_if("Wwwoffle-Priority", priority.map(Priority::as_str));
     }
 
     /// Parses and verifies the file of a request. Without `vault`, its secrets stay unreadable.

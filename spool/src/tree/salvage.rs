@@ -189,9 +189,8 @@ impl CheckpointHeader<'_> {
         record.field(ASKED, &time_text(self.asked));
         record.field("Wwwoffle-Head", &self.head.len().to_string());
         record.field("Wwwoffle-Request", &self.request.len().to_string());
-        if let Some(connection) = self.connection {
-            record.field("Wwwoffle-Connection", &connection.len().to_string());
-        }
+        let connection_len = self.connection.map(|connection| connection.len().to_string());
+        record.field_if("Wwwoffle-Connection", connection_len);
         record.field("Wwwoffle-Body", &self.body_offset.to_string());
         let connection = self.connection.unwrap_or_default();
         Ok(record.finish(&[self.head, self.request, connection, &self.part.text()]))
