@@ -6,7 +6,7 @@ use wwwoffle_spool::{Key, Place, Summary, Timestamp, WalkedEntry};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::class::{Class, essence};
-use crate::column::{first_of, narrow, owner_id, variant_name};
+use crate::column::{first_of, host_id, narrow, owner_id, variant_name};
 use crate::describe::{Description, MAX_REFERENCES, Reference};
 use crate::error::Result;
 use crate::facts::Facts;
@@ -353,9 +353,7 @@ pub(crate) fn record_use(connection: &Connection, key: &Key, time: Timestamp) ->
 
 /// The id of a host, which is added if it is new.
 pub(crate) fn host_number(connection: &Connection, scheme: &str, name: &str) -> Result<i64> {
-    let mut find =
-        connection.prepare_cached("SELECT id FROM hosts WHERE name = ?1 AND scheme = ?2")?;
-    if let Some(id) = find.query_row((name, scheme), |row| row.get(0)).optional()? {
+    if let Some(id) = host_id(connection, scheme, name)? {
         return Ok(id);
     }
     let HostName { labels, site } = HostName::of(name);

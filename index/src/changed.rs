@@ -13,6 +13,7 @@ use wwwoffle_spool::fs::{Disk, SYSTEM_DISK, Stamp};
 use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, LastListing, Place, Spool, Timestamp};
 
 use crate::apply;
+use crate::column::host_id;
 use crate::error::{IndexFault, Result};
 use crate::name::split;
 use crate::rebuild::WALKED;
@@ -124,21 +125,14 @@ impl Walker<'_> {
     /// The id of the host of a directory. `None` if the host is not indexed, or is unknown because
     /// the directory contains no entry.
     fn number_of(&self, host: &HostDirectory, keys: &[KeyDirectory]) -> Result<Option<i64>> {
-        let find = |scheme: &str, name: &str| -> Result<Option<i64>> {
-            let mut find = self
-                .connection
-                .prepare_cached("SELECT id FROM hosts WHERE name = ?1 AND scheme = ?2")?;
-            let mut rows = find.query((name, scheme))?;
-            Ok(rows.next()?.map(|row| row.get(0)).transpose()?)
-        };
         if let Some((scheme, name)) = host.host() {
-            return find(&scheme, &name);
+            return host_id(self.connection, &scheme, &name);
         }
         // The directory name is a hash, so the host must be read from a file inside.
         for directory in keys {
             if let Some(entry) = directory.entries()?.first() {
                 let (scheme, name, _) = split(entry.summary.place.url());
-                return find(scheme, name);
+                return host_id(self.connection, scheme, name);
             }
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! How the database columns represent keys, variants, digests and owners.
+//! How the database columns represent keys, variants, digests, hosts and owners.
 
 use rusqlite::{Connection, OptionalExtension};
 use sha2::{Digest, Sha256};
@@ -24,6 +24,13 @@ pub(crate) fn first_of(hash: &[u8; 32]) -> i64 {
 /// the largest integer.
 pub(crate) fn narrow(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The id of the host with this name and scheme. `None` if the index has no such host.
+pub(crate) fn host_id(connection: &Connection, scheme: &str, name: &str) -> Result<Option<i64>> {
+    let mut find =
+        connection.prepare_cached("SELECT id FROM hosts WHERE name = ?1 AND scheme = ?2")?;
+    Ok(find.query_row((name, scheme), |row| row.get(0)).optional()?)
 }
 
 /// The id of the owner with this name. `None` if the index has no such owner.
