@@ -17,7 +17,7 @@ use crate::column::{owner_id, prefixes};
 use crate::error::Result;
 use crate::filter::Viewer;
 use crate::item::Item;
-use crate::lookup::key_range;
+use crate::lookup::shared_id;
 
 /// The maximum number of sub-resources that are looked up in one call for all pages together. One
 /// lookup takes about three microseconds.
@@ -127,7 +127,7 @@ fn find_needs(
         let own = find_personal_copy(connection, target, who)?;
         let id = match own {
             PersonalCopy::At(id) => Some(id),
-            PersonalCopy::Perhaps | PersonalCopy::None => at(connection, target)?,
+            PersonalCopy::Perhaps | PersonalCopy::None => shared_id(connection, target)?,
         };
         match id {
             None if own == PersonalCopy::Perhaps => return Ok(None),
@@ -179,15 +179,6 @@ fn find_personal_copy(
         Ok(if is_plain { PersonalCopy::At(id) } else { PersonalCopy::Perhaps })
     });
     Ok(found.optional()?.unwrap_or(PersonalCopy::None))
-}
-
-/// The shared entry with this key prefix, if any.
-fn at(connection: &Connection, target: i64) -> Result<Option<i64>> {
-    let (first, last) = key_range(target);
-    let mut find = connection.prepare_cached(
-        "SELECT id FROM entries INDEXED BY entries_by_key WHERE key >= ?1 AND key <= ?2 LIMIT 1",
-    )?;
-    Ok(find.query_row((first, last), |row| row.get(0)).optional()?)
 }
 
 /// The sub-resources of an entry; `None` if unknown.

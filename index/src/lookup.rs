@@ -41,13 +41,8 @@ pub(crate) fn references(
     let Some(row) = rows.next()? else { return Ok(items) };
     let targets: Vec<u8> = row.get(0)?;
     for target in prefixes(&targets, row_limit()) {
-        // A shared entry has the key of its URL. The keys of personal entries cannot be derived
-        // from that key, so personal entries are not found.
-        let (first, last) = key_range(target);
-        let mut find = connection
-            .prepare_cached("SELECT id FROM entries WHERE key >= ?1 AND key <= ?2 LIMIT 1")?;
-        let found = find.query_map((first, last), |row| row.get(0))?;
-        items.extend(items_by_id(connection, viewer, found)?);
+        let id = shared_id(connection, target)?.map(Ok);
+        items.extend(items_by_id(connection, viewer, id.into_iter())?);
     }
     Ok(items)
 }
@@ -79,6 +74,16 @@ pub(crate) fn id_of(connection: &Connection, place: &Place) -> Result<Option<i64
         connection.prepare_cached("SELECT id FROM entries WHERE key = ?1 AND vary = ?2")?;
     let id = find.query_row((place.key().as_bytes(), place.variant_text()), |row| row.get(0));
     Ok(id.optional()?)
+}
+
+/// The id of the shared entry with this key prefix, if any. A shared entry has the key of its URL.
+/// The keys of personal entries cannot be derived from that key, so they are not found.
+pub(crate) fn shared_id(connection: &Connection, target: i64) -> Result<Option<i64>> {
+    let (first, last) = key_range(target);
+    let mut find = connection.prepare_cached(
+        "SELECT id FROM entries INDEXED BY entries_by_key WHERE key >= ?1 AND key <= ?2 LIMIT 1",
+    )?;
+    Ok(find.query_row((first, last), |row| row.get(0)).optional()?)
 }
 
 /// The first and the last of the keys that begin with `target`.
