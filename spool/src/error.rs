@@ -18,6 +18,13 @@ pub struct Damage {
     pub reason: String,
 }
 
+impl Damage {
+    /// Describes a file that still has its name.
+    pub(crate) fn new(path: PathBuf, reason: &str) -> Damage {
+        Damage { path, moved_to: None, reason: reason.to_owned() }
+    }
+}
+
 #[expect(clippy::unnecessary_debug_formatting, reason = "quoted: a path may hold control bytes")]
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,8 +23,7 @@ impl Root {
         // The damaged file may refer to the holder of a shared body. The holder must be checked
         // first, because the reference cannot be read once the file is moved.
         self.set_bad_holder_aside(path);
-        let mut damage =
-            Damage { path: path.to_owned(), moved_to: None, reason: reason.to_owned() };
+        let mut damage = Damage::new(path.to_owned(), reason);
         let to = self.name_aside(path);
         if let Err(error) = self.rename_into_place(path, &to) {
             damage.reason = format!("{reason} (and it could not be moved: {error})");

@@ -148,8 +148,7 @@ impl BodyFile {
     }
 
     pub(crate) fn damaged(&self, reason: Reason) -> Error {
-        let path = self.path.to_path_buf();
-        Error::damaged(Damage { path, moved_to: None, reason: reason.to_owned() })
+        Error::damaged(Damage::new(self.path.to_path_buf(), reason))
     }
 }
 

@@ -124,11 +124,7 @@ impl KeyLookup {
 
     /// Returns the entries, and the damaged files without moving them.
     pub(crate) fn into_entries(self) -> Entries {
-        let damage = |(path, reason): (PathBuf, Reason)| Damage {
-            path,
-            moved_to: None,
-            reason: reason.to_owned(),
-        };
+        let damage = |(path, reason): (PathBuf, Reason)| Damage::new(path, reason);
         Entries { found: self.found, set_aside: self.bad.into_iter().map(damage).collect() }
     }
 }

@@ -386,10 +386,7 @@ fn lookup_of(content: EntryContent, path: &Path) -> Lookup {
     match content {
         EntryContent::Whole(entry) => Lookup::Found(entry),
         EntryContent::Missing | EntryContent::Moved => Lookup::Missing,
-        EntryContent::Bad(reason) => {
-            let (path, reason) = (path.to_owned(), reason.to_owned());
-            Lookup::SetAside(Damage { path, moved_to: None, reason })
-        }
+        EntryContent::Bad(reason) => Lookup::SetAside(Damage::new(path.to_owned(), reason)),
     }
 }
 
