@@ -5,7 +5,7 @@
 //! This module only stores the requests queued at the start of each session, which users can look
 //! at later. A rebuild discards them.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
 use rusqlite::Connection;
@@ -59,12 +59,11 @@ impl Sessions {
 
 impl fmt::Display for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        for began in &self.0 {
-            let blank = if text.is_empty() { "" } else { " " };
-            write!(text, "{blank}{began}")?;
+        for (at, began) in self.0.iter().enumerate() {
+            let blank = if at == 0 { "" } else { " " };
+            write!(f, "{blank}{began}")?;
         }
-        f.write_str(&text)
+        Ok(())
     }
 }
 
