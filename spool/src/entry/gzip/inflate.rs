@@ -74,16 +74,7 @@ impl Inflater {
     pub(super) fn read(&mut self, file: &dyn DiskFile, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(buffer) = at_most(buffer, self.stretch.to - self.at) else { return Ok(0) };
         loop {
-            self.fill(file)?;
-            let before = (self.inflate.total_in(), self.inflate.total_out());
-            let input = self.input.get(self.used..).unwrap_or_default();
-            let status = self.inflate.decompress(input, buffer, FlushDecompress::None);
-            let status = status.map_err(|_| broken(BROKEN))?;
-            let used = self.inflate.total_in() - before.0;
-            let made = self.inflate.total_out() - before.1;
-            self.used += narrow(used).unwrap_or(usize::MAX);
-            self.at += made;
-            self.is_ended |= status == Status::StreamEnd;
+            let (used, made) = self.step(file, buffer)?;
             if made > 0 {
                 return Ok(narrow(made).unwrap_or(usize::MAX).min(buffer.len()));
             }
@@ -100,22 +91,32 @@ impl Inflater {
     pub(super) fn is_at_end(&mut self, file: &dyn DiskFile, is_last: bool) -> io::Result<bool> {
         let mut more = [0];
         while !self.is_ended {
-            self.fill(file)?;
-            let input = self.input.get(self.used..).unwrap_or_default();
-            let before = (self.inflate.total_in(), self.inflate.total_out());
-            let status = self.inflate.decompress(input, &mut more, FlushDecompress::None);
-            self.is_ended |= status.map_err(|_| broken(BROKEN))? == Status::StreamEnd;
-            if self.inflate.total_out() > before.1 {
+            let (used, made) = self.step(file, &mut more)?;
+            if made > 0 {
                 return Ok(false);
             }
-            let used = self.inflate.total_in() - before.0;
-            self.used += narrow(used).unwrap_or(usize::MAX);
             if used == 0 {
                 break;
             }
         }
         let is_used = self.used == self.input.len() && self.packed_at == self.stretch.packed_to;
         Ok(is_used && self.at == self.stretch.to && self.is_ended == is_last)
+    }
+
+    /// Expands some bytes into `buffer`. Returns the number of compressed bytes that were used, and
+    /// the number of expanded bytes.
+    fn step(&mut self, file: &dyn DiskFile, buffer: &mut [u8]) -> io::Result<(u64, u64)> {
+        self.fill(file)?;
+        let before = (self.inflate.total_in(), self.inflate.total_out());
+        let input = self.input.get(self.used..).unwrap_or_default();
+        let status = self.inflate.decompress(input, buffer, FlushDecompress::None);
+        let status = status.map_err(|_| broken(BROKEN))?;
+        let used = self.inflate.total_in() - before.0;
+        let made = self.inflate.total_out() - before.1;
+        self.used += narrow(used).unwrap_or(usize::MAX);
+        self.at += made;
+        self.is_ended |= status == Status::StreamEnd;
+        Ok((used, made))
     }
 
     /// Reads the next compressed bytes if all bytes read before are used.
