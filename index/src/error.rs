@@ -1,6 +1,6 @@
 //! Errors of the index.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
 
@@ -38,12 +38,8 @@ pub(crate) enum IndexFault {
 }
 
 impl Error {
-    pub(crate) fn disk(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-        source: std::io::Error,
-    ) -> Error {
-        IndexFault::Disk { action, path: path.into(), source }.into()
+    pub(crate) fn disk(action: &'static str, path: &Path, source: std::io::Error) -> Error {
+        IndexFault::Disk { action, path: path.to_owned(), source }.into()
     }
 
     /// Whether the file under the name of the index belongs to another program.

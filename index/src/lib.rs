@@ -153,7 +153,7 @@ impl Index {
         let thread = std::thread::Builder::new()
             .name("index".to_owned())
             .spawn(move || worker.run())
-            .map_err(|error| Error::disk("start the thread that writes", path, error))?;
+            .map_err(|error| Error::disk("start the thread that writes", &path, error))?;
         let thread = Mutex::new(Some(thread));
         Ok(Index(Arc::new(IndexInner { work, pool, thread, is_told })))
     }
