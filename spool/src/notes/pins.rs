@@ -64,21 +64,21 @@ impl PinLock {
         Ok(true)
     }
 
-    /// Calls `act` unless the URL is pinned; `None` if it is. The pins cannot change during the
+    /// Calls `act` unless the URL is pinned; false if it is. The pins cannot change during the
     /// call. They are read into `seen` if they changed since the last call.
-    pub(crate) fn unless_pinned<T>(
+    pub(crate) fn unless_pinned(
         &self,
         root: &Root,
         seen: &mut PinCache,
         url: &str,
-        act: impl FnOnce() -> Result<T>,
-    ) -> Result<Option<T>> {
+        act: impl FnOnce() -> Result<bool>,
+    ) -> Result<bool> {
         let changes = lock(&self.0);
         if seen.changes != Some(*changes) {
             seen.pins = read(&*root.disk, &root.path)?;
             seen.changes = Some(*changes);
         }
-        if seen.pins.contains(url) { Ok(None) } else { act().map(Some) }
+        if seen.pins.contains(url) { Ok(false) } else { act() }
     }
 }
 

@@ -62,9 +62,7 @@ impl Sweep {
             let tree = &self.session.tree;
             let remove = || tree.remove_stored(place, stored);
             // The pins are read now, and cannot change while this entry is removed.
-            if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)?
-                == Some(true)
-            {
+            if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)? {
                 step.removed.add(found.size);
             }
         }
