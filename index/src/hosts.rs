@@ -69,16 +69,19 @@ pub struct StoredTotal {
     pub bytes: u64,
 }
 
+/// Converts a sum of SQLite, which is `NULL` without rows.
+fn wide(sum: Option<i64>) -> u64 {
+    u64::try_from(sum.unwrap_or_default()).unwrap_or_default()
+}
+
 /// The totals that a viewer may see, computed from the counts of hosts.
 pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTotal> {
     let (visible, owner) = visible(viewer);
     let mut find = connection.prepare_cached(&format!(
         "SELECT sum(c.entries), sum(c.bytes) FROM counts c WHERE {visible}"
     ))?;
-    let number =
-        |number: Option<i64>| u64::try_from(number.unwrap_or_default()).unwrap_or_default();
     Ok(find.query_row(params_from_iter(owner), |row| {
-        Ok(StoredTotal { entries: number(row.get(0)?), bytes: number(row.get(1)?) })
+        Ok(StoredTotal { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
     })?)
 }
 
@@ -168,8 +171,7 @@ pub(crate) fn count(connection: &Connection, filter: &Filter) -> Result<Option<u
         }
     }
     let mut find = connection.prepare_cached(&sql)?;
-    let count: Option<i64> = find.query_row(params_from_iter(values), |row| row.get(0))?;
-    Ok(Some(u64::try_from(count.unwrap_or_default()).unwrap_or_default()))
+    Ok(Some(wide(find.query_row(params_from_iter(values), |row| row.get(0))?)))
 }
 
 /// Calls `look` with the visible counts of each host until `look` returns false. Returns true if
@@ -202,11 +204,7 @@ fn visit(
     values.extend(scheme.map(|scheme| Value::Text(scheme.to_owned())));
     let mut rows = find.query(params_from_iter(values))?;
     while let Some(row) = rows.next()? {
-        let number = |at| {
-            let number: Option<i64> = row.get(at)?;
-            Ok::<_, rusqlite::Error>(u64::try_from(number.unwrap_or_default()).unwrap_or_default())
-        };
-        let (entries, bytes) = (number(4)?, number(5)?);
+        let (entries, bytes) = (wide(row.get(4)?), wide(row.get(5)?));
         // A viewer must not learn that another person has stored entries of a host.
         if entries == 0 {
             continue;
