@@ -6,16 +6,18 @@ use wwwoffle_spool::{Key, Place, Timestamp};
 
 use crate::class::Class;
 use crate::error::{Error, Result};
+use crate::words::words;
 
-/// Whether the words of an entry can be searched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WordState {
+words! {
+    /// Whether the words of an entry can be searched.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    WordState:
     /// The entry has not been read.
-    NotYet,
+    NotYet = "not-yet",
     /// The words are in the index.
-    Indexed,
+    Indexed = "indexed",
     /// The entry has no readable words.
-    None,
+    None = "none",
 }
 
 impl WordState {
@@ -32,16 +34,6 @@ impl WordState {
             0 => WordState::NotYet,
             1 => WordState::Indexed,
             _ => WordState::None,
-        }
-    }
-
-    /// The name of the state.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            WordState::NotYet => "not-yet",
-            WordState::Indexed => "indexed",
-            WordState::None => "none",
         }
     }
 }
