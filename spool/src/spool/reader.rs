@@ -14,9 +14,9 @@ use crate::fs::{Disk, SYSTEM_DISK};
 use crate::queue::monitor::MonitorSummary;
 use crate::queue::outgoing::{Outgoing, OutgoingSummary};
 use crate::queue::{self, monitor};
-use crate::tree::list::{EntryList, SpoolHost};
+use crate::tree::list::EntryList;
 use crate::tree::variants::{KeyLookup, VariantChoice};
-use crate::tree::{LOOKUP_TRIES, list, versions};
+use crate::tree::{LOOKUP_TRIES, versions};
 use wwwoffle_url::Key;
 
 /// A spool opened for reading, as by the command line, even while another process has it open. A
@@ -105,15 +105,6 @@ impl Reader {
     /// If the disk fails, here or at each step.
     pub fn list(&self, scheme: Option<&str>, host: Option<&str>) -> Result<EntryList> {
         EntryList::new(Arc::clone(&self.disk), &self.root, Vec::new(), scheme, host)
-    }
-
-    /// Lists the hosts that have a directory of entries, of one scheme or all, in order.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails.
-    pub fn hosts(&self, scheme: Option<&str>) -> Result<Vec<SpoolHost>> {
-        list::hosts(&self.disk, &self.root, scheme)
     }
 
     /// Lists the outgoing requests, the oldest first. Invalid files are skipped.

@@ -114,13 +114,4 @@ impl Reader {
     pub fn partial(&self, place: &Place) -> Result<Option<Partial>> {
         files::read_only(&*self.disk, &self.root, place)
     }
-
-    /// Lists the places that have segments.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails, here or at each step.
-    pub fn partials(&self) -> Result<PartialList> {
-        PartialList::new(Arc::clone(&self.disk), &self.root)
-    }
 }
