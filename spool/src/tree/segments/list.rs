@@ -25,8 +25,6 @@ pub struct PartialSummary {
     pub segments: usize,
     /// The total length of their files, in bytes.
     pub file_len: u64,
-    /// When the newest segment was received.
-    pub when: Timestamp,
     /// When the newest segment was finished.
     pub stored: Timestamp,
 }
@@ -84,15 +82,13 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
     for name in files::names(disk, directory)? {
         let path = directory.join(name);
         let Some(OpenedFile::File(_, len)) = open_if_any(disk, &path)? else { continue };
-        let Some((place, when, stored)) = about(disk, &path)? else {
+        let Some((place, stored)) = about(disk, &path)? else {
             left = left.saturating_add(len);
             continue;
         };
-        let now =
-            summary.get_or_insert(PartialSummary { place, segments: 0, file_len: 0, when, stored });
+        let now = summary.get_or_insert(PartialSummary { place, segments: 0, file_len: 0, stored });
         now.segments += 1;
         now.file_len = now.file_len.saturating_add(len);
-        now.when = now.when.max(when);
         now.stored = now.stored.max(stored);
     }
     if let Some(summary) = &mut summary {
@@ -101,17 +97,15 @@ pub(super) fn summary(disk: &dyn Disk, directory: &Path) -> Result<Option<Partia
     Ok(summary)
 }
 
-/// The place of a file, when it was received, and when it was finished. `None` if the file is
-/// neither a segment nor a file of checkpoints.
-fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp, Timestamp)>> {
+/// The place of a file, and when it was finished. `None` if the file is neither a segment nor a
+/// file of checkpoints.
+fn about(disk: &dyn Disk, path: &Path) -> Result<Option<(Place, Timestamp)>> {
     if salvage::is_checkpoint(path) {
         let read = salvage::CheckpointFile::from(disk, path)?;
-        return Ok(read.map(|read| (read.place, read.new.entry.when, read.new.entry.when)));
+        return Ok(read.map(|read| (read.place, read.new.entry.when)));
     }
     Ok(match read_part(disk, path, None)? {
-        EntryContent::Whole(segment) => {
-            Some((segment.place().clone(), segment.received(), segment.stored()))
-        }
+        EntryContent::Whole(segment) => Some((segment.place().clone(), segment.stored())),
         EntryContent::Missing | EntryContent::Moved | EntryContent::Bad(_) => None,
     })
 }
