@@ -101,9 +101,7 @@ impl Outbox {
             removed: due.removed.iter().map(|(key, change)| (*key, *change)).collect(),
         }
     }
-}
 
-impl Outbox {
     /// Adds a request to the next batch, and cancels its removal. Returns whether the batch is due.
     /// The caller holds `changing`.
     pub(crate) fn add(&self, root: &Root, key: Key, bytes: &[u8]) -> Result<bool> {

@@ -92,6 +92,18 @@ impl Removal {
     pub fn is_by(&self, who: &str) -> bool {
         self.by == hashed(who)
     }
+
+    /// Whether the removal can no longer be undone. A time in the future counts like a time in the
+    /// past that is equally far away: otherwise a removal would last for ever after a clock was set
+    /// back.
+    fn is_over(&self, now: Timestamp) -> bool {
+        now.duration_since(self.at).abs() > REMOVED_FOR
+    }
+
+    /// The path of its directory below the root.
+    fn directory(&self) -> PathBuf {
+        Path::new(REMOVED).join(self.to_string())
+    }
 }
 
 fn hashed(who: &str) -> [u8; OWNER_LEN] {
@@ -115,20 +127,6 @@ impl FromStr for Removal {
         hex::decode_to_slice(by, &mut removal.by).map_err(|_| ParseRemovalError)?;
         // Each removal has only one valid spelling.
         if removal.to_string() == text { Ok(removal) } else { Err(ParseRemovalError) }
-    }
-}
-
-impl Removal {
-    /// Whether the removal can no longer be undone. A time in the future counts like a time in the
-    /// past that is equally far away: otherwise a removal would last for ever after a clock was set
-    /// back.
-    fn is_over(&self, now: Timestamp) -> bool {
-        now.duration_since(self.at).abs() > REMOVED_FOR
-    }
-
-    /// The path of its directory below the root.
-    fn directory(&self) -> PathBuf {
-        Path::new(REMOVED).join(self.to_string())
     }
 }
 

@@ -404,13 +404,7 @@ impl Tree {
         }
         Ok(removed)
     }
-}
 
-fn changed() -> std::io::Error {
-    std::io::Error::other("it changed while it was being read")
-}
-
-impl Tree {
     /// Whether the disk or the current batch has any file for a key. Only names are checked.
     pub(crate) fn is_there(&self, place: &Place) -> Result<bool> {
         if self.pending.has_variants(place.key()) {
@@ -423,4 +417,8 @@ impl Tree {
         let variants = self.root.join(place.variants_path());
         Ok(names_if_any(&*self.root.disk, &variants)?.next().is_some())
     }
+}
+
+fn changed() -> std::io::Error {
+    std::io::Error::other("it changed while it was being read")
 }
