@@ -182,6 +182,8 @@ fn parts(row: &Row<'_>) -> Result<Vec<u64>> {
 }
 
 fn candidate(row: &Row<'_>) -> Result<Candidate> {
+    // The URL is in the columns after the id.
+    let text = |at: usize| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
     let (stored, used) = (time(row, 7)?, time(row, 9)?);
     let content_type: String = row.get(4)?;
     let status = u16::try_from(row.get::<_, i64>(5)?).unwrap_or_default();
@@ -189,7 +191,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate> {
     let can_need = can_need(Class::of(&content_type), status);
     Ok(Candidate {
         number: row.get(0)?,
-        url: url(row)?,
+        url: format!("{}://{}{}", text(1)?, text(2)?, text(3)?),
         content_type,
         status,
         size: u64::try_from(row.get::<_, i64>(6)?).unwrap_or_default(),
@@ -200,12 +202,6 @@ fn candidate(row: &Row<'_>) -> Result<Candidate> {
         is_told: !can_need || (is_told && versions == 0),
         digest: if row.get::<_, i64>(12)? == 0 { row.get(13)? } else { None },
     })
-}
-
-/// The URL from the columns after the id.
-fn url(row: &Row<'_>) -> Result<String> {
-    let text = |at: usize| row.get_ref(at)?.as_str().map_err(rusqlite::Error::from);
-    Ok(format!("{}://{}{}", text(1)?, text(2)?, text(3)?))
 }
 
 fn time(row: &Row<'_>, at: usize) -> Result<Timestamp, Error> {
