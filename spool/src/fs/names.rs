@@ -11,10 +11,8 @@ pub(crate) fn names<'a>(
     disk: &dyn Disk,
     directory: &'a Path,
 ) -> Result<impl Iterator<Item = Result<OsString>> + use<'a>> {
-    match disk.read_dir(directory) {
-        Ok(names) => Ok(with_errors(Some(names), directory)),
-        Err(error) => Err(Error::disk("read", directory, error)),
-    }
+    let names = disk.read_dir(directory).map_err(|error| Error::disk("read", directory, error))?;
+    Ok(with_errors(Some(names), directory))
 }
 
 /// Like [`names`], but a missing directory has no names.
