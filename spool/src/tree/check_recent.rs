@@ -77,8 +77,7 @@ impl Tree {
         };
         checked.files += 1;
         if !is_whole(&entry)? {
-            let reason = "its body does not match its digest";
-            let damage = self.set_aside(&entry, reason)?;
+            let damage = self.set_aside(&entry, "its body does not match its digest")?;
             checked.damaged.extend(damage);
         }
         Ok(())

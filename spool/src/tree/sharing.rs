@@ -56,8 +56,7 @@ impl Tree {
         }
         let Some((path, holder)) = self.holder_of(entry)? else { return Ok(()) };
         if !is_whole(&holder)? {
-            let reason = "its body does not match its digest";
-            let damage = self.root.move_aside(&path, reason);
+            let damage = self.root.move_aside(&path, "its body does not match its digest");
             self.root.record_failure(Error::damaged(damage));
         }
         Ok(())
