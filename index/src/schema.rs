@@ -6,6 +6,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
@@ -122,6 +123,9 @@ CREATE INDEX hosts_by_site ON hosts (site);
 /// The flags of an index that this program writes. Each connection has one user at a time.
 const OPEN: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
+/// The bytes that are escaped in the path of a URI.
+const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+
 /// Opens the index for the writer.
 pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, OPEN)?;
@@ -155,18 +159,8 @@ pub(crate) fn open_to_look(path: &Path) -> Result<Connection> {
         return Ok(connection);
     }
     // Without `immutable`, SQLite would create the log and its index as files of the current user.
-    let mut name = "file:".to_owned();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
-            _ if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
-            _ => {
-                name.push('%');
-                name.push_str(&hex::encode([*byte]));
-            }
-        }
-    }
-    name.push_str("?immutable=1");
+    let name = percent_encode(path.as_os_str().as_bytes(), ESCAPED);
+    let name = format!("file:{name}?immutable=1");
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
