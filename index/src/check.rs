@@ -12,9 +12,9 @@ use wwwoffle_spool::{Place, Reader, Summary};
 
 use crate::changed::checked_until;
 use crate::column::variant_name;
-use crate::error::{Error, IndexFault, Result};
+use crate::error::{IndexFault, Result};
 use crate::item::{self, COLUMNS, FROM};
-use crate::{FILE, schema};
+use crate::schema;
 
 /// The maximum number of differences that are re-examined and listed.
 const MAX_DIFFERENT: usize = 10_000;
@@ -69,14 +69,10 @@ type EntryState = Option<(i64, [u8; 32])>;
 ///
 /// # Errors
 ///
-/// [`Error::is_damaged`] if the index is damaged. Otherwise if the disk, the database or the spool
-/// fails.
+/// [`crate::Error::is_damaged`] if the index is damaged. Otherwise if the disk, the database or the
+/// spool fails.
 pub fn check(reader: &Reader) -> Result<Option<CheckReport>> {
-    let path = reader.root().join(FILE);
-    let fail = |error| Error::disk("look at", &path, error);
-    if SYSTEM_DISK.stamp(&path).map_err(fail)?.is_none() {
-        return Ok(None);
-    }
+    let Some(path) = schema::path_if_any(reader.root())? else { return Ok(None) };
     let checked = match check_index(reader, &path) {
         // Another program may just have started to create the index.
         Err(error) if error.is_damaged() => check_index(reader, &path),

@@ -4,17 +4,16 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use wwwoffle_spool::Place;
-use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::filter::Filter;
 use crate::item::Item;
 use crate::list::{self, Cursor, ListPage, MAX_PAGE, Sort};
 use crate::query::Query;
+use crate::schema;
 use crate::search;
 use crate::snapshot::Snapshot;
 use crate::sub_resources::SubResources;
-use crate::{FILE, schema};
 
 /// The index of a spool, opened for reading. It lacks changes that another program has not written
 /// yet.
@@ -28,14 +27,10 @@ impl ReadOnlyIndex {
     ///
     /// # Errors
     ///
-    /// [`Error::is_damaged`] if the index is damaged or has another version. Otherwise if the disk
-    /// or the database fails.
+    /// [`crate::Error::is_damaged`] if the index is damaged or has another version. Otherwise if the
+    /// disk or the database fails.
     pub fn open(root: &Path) -> Result<Option<ReadOnlyIndex>> {
-        let path = root.join(FILE);
-        let fail = |error| Error::disk("look at", &path, error);
-        if SYSTEM_DISK.stamp(&path).map_err(fail)?.is_none() {
-            return Ok(None);
-        }
+        let Some(path) = schema::path_if_any(root)? else { return Ok(None) };
         Ok(Some(ReadOnlyIndex { connection: schema::open_to_look(&path)? }))
     }
 

@@ -4,13 +4,14 @@
 //! tables raises [`VERSION`], and an index of another version is rebuilt.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
-use crate::error::{IndexFault, Result};
+use crate::FILE;
+use crate::error::{Error, IndexFault, Result};
 
 /// The application id of the file: `WwOf`.
 const APPLICATION: i64 = 0x5777_4f66;
@@ -144,6 +145,13 @@ pub(crate) fn open_reader(path: &Path) -> Result<Connection> {
     connection.pragma_update(None, "query_only", true)?;
     common(&connection, READER_CACHE)?;
     Ok(connection)
+}
+
+/// The path of the index of the spool at `root`. `None` if there is no index.
+pub(crate) fn path_if_any(root: &Path) -> Result<Option<PathBuf>> {
+    let path = root.join(FILE);
+    let stamp = SYSTEM_DISK.stamp(&path).map_err(|error| Error::disk("look at", &path, error))?;
+    Ok(stamp.map(|_| path))
 }
 
 /// Opens the index without changing anything. Another program may have it open.
