@@ -134,9 +134,7 @@ impl SharingWork<'_> {
             BodyMark::Own(name) => self.found.push(name),
             BodyMark::Refers(name, body_len) => {
                 let is_first = self.needed.insert(name);
-                self.sharing.saved.count += 1;
-                let saved = if is_first { 0 } else { body_len };
-                self.sharing.saved.bytes = self.sharing.saved.bytes.saturating_add(saved);
+                self.sharing.saved.add(if is_first { 0 } else { body_len });
             }
         }
     }
