@@ -6,7 +6,7 @@
 //! validator: "33a64df5"                          `%` and unprintable bytes are `%` and two hex digits
 //! ```
 
-use crate::entry::warc::Reason;
+use crate::entry::warc::{Reason, number};
 use crate::error::{Error, Result};
 
 /// The longest validator of a segment, in bytes.
@@ -99,11 +99,6 @@ impl SegmentPosition {
         }
         Ok(SegmentPosition { start, whole: SegmentedBody { validator, complete_length } })
     }
-}
-
-/// Parses decimal digits. At least one digit, and nothing else, is allowed.
-fn number(digits: &str) -> Option<u64> {
-    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {

@@ -79,11 +79,7 @@ impl<'a> Header<'a> {
 
     /// Parses a required field of decimal digits.
     pub(crate) fn number(&self, name: &str) -> Result<u64, Reason> {
-        let digits = self.need(name)?;
-        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err("a number in a header is invalid");
-        }
-        digits.parse().map_err(|_| "a number in a header is invalid")
+        number(self.need(name)?).ok_or("a number in a header is invalid")
     }
 
     /// Parses a required field with a time.
@@ -111,6 +107,11 @@ impl<'a> Header<'a> {
             Err("a header does not match its checksum")
         }
     }
+}
+
+/// Parses decimal digits. At least one digit, and nothing else, is allowed.
+pub(crate) fn number(digits: &str) -> Option<u64> {
+    digits.parse().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Returns the line at `start`, without its line end. `None` if the line end is missing.

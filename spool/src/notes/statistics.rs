@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use jiff::civil::Date;
 
 use crate::durability::Root;
-use crate::entry::warc::Reason;
+use crate::entry::warc::{self, Reason};
 use crate::error::{Damage, Error, Result};
 use crate::fs::whole::read_whole;
 
@@ -220,9 +220,8 @@ fn is_name(name: &str) -> bool {
 
 /// Parses digits. Only the form that this module writes is accepted.
 fn number(digits: &str) -> Option<u64> {
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let is_usual = digits.len() == 1 || !digits.starts_with('0');
-    (is_plain && is_usual).then(|| digits.parse().ok()).flatten()
+    warc::number(digits).filter(|_| is_usual)
 }
 
 /// Checks that a text is a valid file of statistics.
