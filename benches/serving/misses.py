@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 
 import hits
 import load
@@ -69,6 +70,8 @@ def measured(bench, proxy, origin, connections):
 
     def once(seconds):
         first = next(firsts)
+        # Otherwise what another proxy left in memory is written to the disk during this measurement.
+        os.sync()
         figures = load.misses(proxy, origin, first, connections, seconds, bench.cpus.load)
         # wrk only parses the first request that it makes, and does not send it.
         sites.samples(proxy, origin, int(figures["requests"] * READ_BACK), first + 1)
