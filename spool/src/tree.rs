@@ -351,9 +351,11 @@ impl Tree {
     fn write_waiting(&self) {
         // The changes of the queue are taken first. The responses to these requests are then in
         // this batch, or already durable.
-        let mut outbox = self.outbox.due_batch();
+        let outbox = self.outbox.due_batch();
         let (mut failures, mut changed) = (Vec::new(), Vec::new());
         let mut synced = Vec::new();
+        // Whether a newer response, which is not durable yet, has replaced one of this batch.
+        let mut is_superseded = false;
         let waiting = self.pending.snapshot();
         let (held, unsynced): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|finished| self.pending.is_held(finished));
@@ -364,10 +366,10 @@ impl Tree {
         for (finished, done) in unsynced.into_iter().zip(done) {
             match done {
                 Ok(()) => synced.push(finished),
-                Err(error) => {
-                    let error = Error::disk("write", &finished.path, error);
-                    failures.extend(self.discard(&finished).then_some(error));
+                Err(error) if self.discard(&finished) => {
+                    failures.push(Error::disk("write", &finished.path, error));
                 }
+                Err(_) => is_superseded = true,
             }
         }
         for finished in synced {
@@ -375,10 +377,7 @@ impl Tree {
             let _told = self.changing(&place);
             let _commit = lock(&self.commit);
             if !self.pending.is_newest(&finished) {
-                // The newer response is not durable yet, so requests leave the queue with the next
-                // batch.
-                outbox.postpone_removals();
-                self.pending.schedule_batch();
+                is_superseded = true;
                 continue;
             }
             match self.put_in_place(&finished) {
@@ -416,7 +415,10 @@ impl Tree {
             failures.extend(self.root.sync_dir(&self.root.join(TMP)).err());
         }
         if failures.is_empty() {
-            failures.extend(self.outbox.write(&self.root, &outbox).err());
+            failures.extend(self.outbox.write(&self.root, &outbox, !is_superseded).err());
+            if is_superseded {
+                self.pending.schedule_batch();
+            }
         }
         if !failures.is_empty() {
             self.outbox.cancel_removals(&outbox);

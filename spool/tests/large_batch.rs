@@ -184,3 +184,24 @@ fn a_request_stays_if_its_response_is_replaced_during_the_sync() {
     let after = open_on(&disk.restarted());
     assert!(after.queue().is_empty() && after.entry(&place(&url(0))).unwrap().found().is_some());
 }
+
+#[test]
+fn a_request_stays_if_its_response_fails_while_another_is_replaced() {
+    let disk = SimDisk::new();
+    let spool = open_on(&disk);
+    let request = outgoing(&url(0), RequestKind::Page);
+    spool.queue().add(&request).unwrap();
+    store(&spool, &url(0), b"response").unwrap();
+    store(&spool, &url(1), b"another").unwrap();
+    spool.queue().finish(&request).unwrap();
+    let (same, broken) = (spool.clone(), disk.clone());
+    disk.set_before_sync(move || {
+        store(&same, &url(1), b"newer").unwrap();
+        broken.set_fault(Fault::Fail(0, ErrorKind::Other));
+    });
+    spool.flush().unwrap_err();
+    spool.flush().unwrap();
+    let after = open_on(&disk.restarted());
+    assert!(after.entry(&place(&url(0))).unwrap().found().is_none());
+    assert!(!after.queue().is_empty(), "request and response are lost");
+}

@@ -161,7 +161,9 @@ fn selected_pages_are_monitored_daily() {
     let (one, two) = (origin.url("/one"), origin.url("/two"));
     daemon.ok(&["monitor", "add", "--cron", "30 6 * * 1", &one]);
     let text = list(&daemon, "/index/all?sort=name", "Page");
-    let done = daemon.submit(&chosen(&text, "/control/monitor-multiple", &[&one, &two]));
+    let form_answer = format!("{one}?!POST:{}", "0".repeat(64));
+    let chosen = chosen(&text, "/control/monitor-multiple", &[&one, &form_answer, &two]);
+    let done = daemon.submit(&chosen);
     assert_eq!(done.status, 303);
     assert!(done.field("Location").starts_with("/index/all?sort=name"), "{done:?}");
     let page = daemon.page("/monitor/").text();

@@ -54,13 +54,6 @@ pub(crate) struct DueBatch {
     removed: Vec<(Key, u64)>,
 }
 
-impl DueBatch {
-    /// Leaves the removals for the next batch.
-    pub(crate) fn postpone_removals(&mut self) {
-        self.removed.clear();
-    }
-}
-
 impl DueChanges {
     fn is_time(&self) -> bool {
         self.added.len() + self.removed.len() >= MAX_DUE
@@ -141,9 +134,9 @@ impl Outbox {
         }
     }
 
-    /// Writes the new requests to disk, and removes the files of fetched ones. Must be called
-    /// only when the responses are durable.
-    pub(crate) fn write(&self, root: &Root, taken: &DueBatch) -> Result<()> {
+    /// Writes the new requests to disk. If `is_durable`, also removes the files of fetched ones:
+    /// their responses must be durable. Otherwise the removals wait for the next batch.
+    pub(crate) fn write(&self, root: &Root, taken: &DueBatch, is_durable: bool) -> Result<()> {
         let threads = root.disk.waits_at_once();
         let done = parallel::for_each(&taken.added, threads, |(_, added)| added.file.sync());
         for ((key, _), done) in taken.added.iter().zip(done) {
@@ -159,7 +152,7 @@ impl Outbox {
         if !taken.added.is_empty() {
             root.sync_dir(&root.join(OUTGOING))?;
         }
-        for (key, change) in &taken.removed {
+        for (key, change) in taken.removed.iter().filter(|_| is_durable) {
             let _changing = lock(&self.changing);
             if lock(&self.due).removed.get(key) == Some(change) {
                 root.remove_file(&request_path(&root.path, key))?;

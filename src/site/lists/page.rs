@@ -261,8 +261,7 @@ fn is_choosable(item: &IndexItem, owner: &str) -> bool {
     is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
 }
 
-/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a login and
-/// for responses to forms.
+/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a login.
 pub(in crate::site) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
     Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key
