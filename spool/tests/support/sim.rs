@@ -55,30 +55,33 @@ struct Machine {
 /// Simulated concurrent steps: before the next file creation, between two opens of the same path,
 /// and before the next sync of a file.
 #[derive(Default)]
-struct Meanwhile(
-    Option<Box<dyn FnOnce() + Send>>,
-    Option<Between>,
-    Option<Box<dyn FnOnce() + Send>>,
-);
+struct Meanwhile {
+    before_create: Option<Step>,
+    between_opens: Option<Between>,
+    before_sync: Option<Step>,
+}
+
+/// A concurrent step.
+type Step = Box<dyn FnOnce() + Send>;
 
 /// A concurrent step that runs before a path is opened, after the given number of opens.
-type Between = (PathBuf, usize, Box<dyn FnOnce() + Send>);
+type Between = (PathBuf, usize, Step);
 
 impl Meanwhile {
     /// Returns the step that is due before this path is opened, if any.
-    fn before_open(&mut self, path: &Path) -> Option<Box<dyn FnOnce() + Send>> {
-        let (_, times, _) = self.1.as_mut().filter(|(of, ..)| of == path)?;
+    fn before_open(&mut self, path: &Path) -> Option<Step> {
+        let (_, times, _) = self.between_opens.as_mut().filter(|(of, ..)| of == path)?;
         if *times > 0 {
             *times -= 1;
             return None;
         }
-        self.1.take().map(|(.., done)| done)
+        self.between_opens.take().map(|(.., done)| done)
     }
 }
 
 impl std::fmt::Debug for Meanwhile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Meanwhile").field(&self.0.is_some()).finish()
+        f.debug_tuple("Meanwhile").field(&self.before_create.is_some()).finish()
     }
 }
 
@@ -164,12 +167,12 @@ impl SimDisk {
 
     /// Does a concurrent step once, before the next file is created.
     pub fn set_meanwhile(&self, done: impl FnOnce() + Send + 'static) {
-        self.machine().meanwhile.0 = Some(Box::new(done));
+        self.machine().meanwhile.before_create = Some(Box::new(done));
     }
 
     /// Does a concurrent step once, before the next sync of a file.
     pub fn set_before_sync(&self, done: impl FnOnce() + Send + 'static) {
-        self.machine().meanwhile.2 = Some(Box::new(done));
+        self.machine().meanwhile.before_sync = Some(Box::new(done));
     }
 
     /// Does a concurrent step once, after a path was opened `times` times.
@@ -179,7 +182,7 @@ impl SimDisk {
         times: usize,
         done: impl FnOnce() + Send + 'static,
     ) {
-        self.machine().meanwhile.1 = Some((path.to_owned(), times, Box::new(done)));
+        self.machine().meanwhile.between_opens = Some((path.to_owned(), times, Box::new(done)));
     }
 
     /// The number of calls since [`SimDisk::set_fault`].
@@ -299,7 +302,7 @@ impl Disk for SimDisk {
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let empty = Node::empty_file();
-        let meanwhile = self.machine().meanwhile.0.take();
+        let meanwhile = self.machine().meanwhile.before_create.take();
         if let Some(done) = meanwhile {
             done();
         }
@@ -481,7 +484,7 @@ impl DiskFile for SimFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let step = self.disk.machine().meanwhile.2.take();
+        let step = self.disk.machine().meanwhile.before_sync.take();
         if let Some(done) = step {
             done();
         }
