@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use wwwoffle_spool::{Key, Place, Summary, Timestamp, WalkedEntry};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::class::{Class, essence};
+use crate::class::{ContentClass, essence};
 use crate::column::{first_of, host_id, narrow, owner_id, variant_name};
 use crate::describe::{Description, MAX_REFERENCES, Reference};
 use crate::error::Result;
@@ -101,7 +101,7 @@ struct ReadState {
 
 impl ReadState {
     /// The state of a new entry.
-    fn of(class: Class, summary: &Summary) -> ReadState {
+    fn of(class: ContentClass, summary: &Summary) -> ReadState {
         let is_read = class.has_words() || can_need(class, summary.status);
         let words = if is_read { WordState::NotYet } else { WordState::None };
         ReadState { words, is_told: !is_read }
@@ -109,14 +109,14 @@ impl ReadState {
 }
 
 /// Whether a response may need other resources: a page, a style sheet or script, or a redirect.
-pub(crate) fn can_need(class: Class, status: u16) -> bool {
-    matches!(class, Class::Page | Class::Style | Class::Script)
+pub(crate) fn can_need(class: ContentClass, status: u16) -> bool {
+    matches!(class, ContentClass::Page | ContentClass::Style | ContentClass::Script)
         || matches!(status, 301..=303 | 307 | 308)
 }
 
 /// The values of the columns [`seen`].
 fn seen_values(
-    (kind, owner, class): (i64, i64, Class),
+    (kind, owner, class): (i64, i64, ContentClass),
     host: i64,
     found: &WalkedEntry,
     (used, read): (Timestamp, ReadState),
@@ -145,7 +145,7 @@ fn seen_values(
 }
 
 /// The ids of type and owner, and the class.
-fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, Class)> {
+fn numbers(connection: &Connection, summary: &Summary) -> Result<(i64, i64, ContentClass)> {
     let (kind, class) = type_number(connection, &essence(summary.content_type.as_deref()))?;
     let owner = summary.place.owner().map_or(Ok(0), |name| owner_number(connection, name))?;
     Ok((kind, owner, class))
@@ -370,10 +370,10 @@ fn owner_number(connection: &Connection, name: &str) -> Result<i64> {
     Ok(add.insert([name])?)
 }
 
-fn type_number(connection: &Connection, name: &str) -> Result<(i64, Class)> {
+fn type_number(connection: &Connection, name: &str) -> Result<(i64, ContentClass)> {
     let mut find = connection.prepare_cached("SELECT id FROM types WHERE name = ?1")?;
     if let Some(id) = find.query_row([name], |row| row.get(0)).optional()? {
-        return Ok((id, Class::of(name)));
+        return Ok((id, ContentClass::of(name)));
     }
     let last: Option<i64> =
         connection.query_row("SELECT max(id) FROM types", [], |row| row.get(0))?;
@@ -381,5 +381,5 @@ fn type_number(connection: &Connection, name: &str) -> Result<(i64, Class)> {
         return type_number(connection, "");
     }
     let mut add = connection.prepare_cached("INSERT INTO types (name) VALUES (?1)")?;
-    Ok((add.insert([name])?, Class::of(name)))
+    Ok((add.insert([name])?, ContentClass::of(name)))
 }

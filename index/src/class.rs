@@ -2,77 +2,78 @@
 
 use std::str::FromStr;
 
-use crate::words::words;
-
 /// The maximum length of a media type that is distinguished, in bytes.
 const MAX_TYPE: usize = 100;
 
-words! {
+wwwoffle_url::named! {
     /// A class of content, used by filters and lists.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-    Class:
-    /// HTML.
-    Page = "page",
-    /// Plain text and other directly readable text.
-    Text = "text",
-    /// PDF and other document formats for printing.
-    Document = "document",
-    /// An image.
-    Image = "image",
-    /// Audio or video.
-    Media = "media",
-    /// A style sheet.
-    Style = "style",
-    /// A script.
-    Script = "script",
-    /// A font.
-    Font = "font",
-    /// Data for scripts: JSON, XML.
-    Data = "data",
-    /// A compressed archive.
-    Archive = "archive",
-    /// Anything else, or an unknown type.
-    Other = "other",
+    pub enum ContentClass {
+        /// HTML.
+        Page = "page",
+        /// Plain text and other directly readable text.
+        Text = "text",
+        /// PDF and other document formats for printing.
+        Document = "document",
+        /// An image.
+        Image = "image",
+        /// Audio or video.
+        Media = "media",
+        /// A style sheet.
+        Style = "style",
+        /// A script.
+        Script = "script",
+        /// A font.
+        Font = "font",
+        /// Data for scripts: JSON, XML.
+        Data = "data",
+        /// A compressed archive.
+        Archive = "archive",
+        /// Anything else, or an unknown type.
+        Other = "other",
+    }
 }
 
-impl Class {
+impl ContentClass {
     /// The class of a media type in the form of [`essence`].
     #[must_use]
-    pub fn of(essence: &str) -> Class {
+    pub fn of(essence: &str) -> ContentClass {
         let (kind, name) = essence.split_once('/').unwrap_or((essence, ""));
         match (kind, name) {
-            ("text", "html") | ("application", "xhtml+xml") => Class::Page,
-            ("text", "css") => Class::Style,
-            ("text" | "application", "javascript" | "ecmascript" | "x-javascript") => Class::Script,
-            ("text" | "application", "xml" | "json") => Class::Data,
-            ("text", _) => Class::Text,
-            ("application", "pdf" | "postscript" | "epub+zip" | "rtf" | "msword") => {
-                Class::Document
+            ("text", "html") | ("application", "xhtml+xml") => ContentClass::Page,
+            ("text", "css") => ContentClass::Style,
+            ("text" | "application", "javascript" | "ecmascript" | "x-javascript") => {
+                ContentClass::Script
             }
-            ("image", _) => Class::Image,
-            ("audio" | "video", _) | ("application", "ogg") => Class::Media,
+            ("text" | "application", "xml" | "json") => ContentClass::Data,
+            ("text", _) => ContentClass::Text,
+            ("application", "pdf" | "postscript" | "epub+zip" | "rtf" | "msword") => {
+                ContentClass::Document
+            }
+            ("image", _) => ContentClass::Image,
+            ("audio" | "video", _) | ("application", "ogg") => ContentClass::Media,
             ("font", _) | ("application", "font-woff" | "font-woff2" | "vnd.ms-fontobject") => {
-                Class::Font
+                ContentClass::Font
             }
             ("application", "zip" | "gzip" | "x-tar" | "x-gzip" | "x-bzip2" | "x-xz" | "zstd") => {
-                Class::Archive
+                ContentClass::Archive
             }
             ("application", name) if name.ends_with("+json") || name.ends_with("+xml") => {
-                Class::Data
+                ContentClass::Data
             }
-            _ => Class::Other,
+            _ => ContentClass::Other,
         }
     }
 
     /// Whether users open such a response directly, rather than as a sub-resource of a page.
     #[must_use]
     pub const fn is_page(self) -> bool {
-        matches!(self, Class::Page | Class::Text | Class::Document)
+        matches!(self, ContentClass::Page | ContentClass::Text | ContentClass::Document)
     }
 
     /// Whether the text of such a response can be searched.
     pub(crate) const fn has_words(self) -> bool {
-        matches!(self, Class::Page | Class::Text)
+        matches!(self, ContentClass::Page | ContentClass::Text)
     }
 
     pub(crate) fn number(self) -> i64 {
@@ -80,23 +81,23 @@ impl Class {
         at.and_then(|at| i64::try_from(at).ok()).unwrap_or(10)
     }
 
-    pub(crate) fn of_number(number: i64) -> Class {
+    pub(crate) fn of_number(number: i64) -> ContentClass {
         let at = usize::try_from(number).unwrap_or(usize::MAX);
-        Self::ALL.get(at).copied().unwrap_or(Class::Other)
+        Self::ALL.get(at).copied().unwrap_or(ContentClass::Other)
     }
 }
 
 /// A text that is not the name of a class.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected one of {names}, not {0:?}", names = Class::ALL.map(Class::name).join(", "))]
-pub struct ParseClassError(String);
+#[error("expected one of {names}, not {0:?}", names = ContentClass::ALL.map(ContentClass::as_str).join(", "))]
+pub struct ParseContentClassError(String);
 
-impl FromStr for Class {
-    type Err = ParseClassError;
+impl FromStr for ContentClass {
+    type Err = ParseContentClassError;
 
-    fn from_str(text: &str) -> Result<Class, ParseClassError> {
-        let found = Class::ALL.into_iter().find(|class| class.name() == text);
-        found.ok_or_else(|| ParseClassError(text.chars().take(40).collect()))
+    fn from_str(text: &str) -> Result<ContentClass, ParseContentClassError> {
+        let found = ContentClass::ALL.into_iter().find(|class| class.as_str() == text);
+        found.ok_or_else(|| ParseContentClassError(text.chars().take(40).collect()))
     }
 }
 
@@ -120,21 +121,21 @@ mod tests {
     #[test]
     fn a_media_type_determines_its_class() {
         for (content_type, essence, class) in [
-            ("text/html; charset=utf-8", "text/html", Class::Page),
-            ("Application/XHTML+XML", "application/xhtml+xml", Class::Page),
-            ("text/plain", "text/plain", Class::Text),
-            ("application/pdf", "application/pdf", Class::Document),
-            (" image/svg+xml ;x", "image/svg+xml", Class::Image),
-            ("text/javascript", "text/javascript", Class::Script),
-            ("application/ld+json", "application/ld+json", Class::Data),
-            ("font/woff2", "font/woff2", Class::Font),
-            ("html", "", Class::Other),
-            ("a/b/c", "", Class::Other),
-            ("text/\u{1b}[31m", "", Class::Other),
+            ("text/html; charset=utf-8", "text/html", ContentClass::Page),
+            ("Application/XHTML+XML", "application/xhtml+xml", ContentClass::Page),
+            ("text/plain", "text/plain", ContentClass::Text),
+            ("application/pdf", "application/pdf", ContentClass::Document),
+            (" image/svg+xml ;x", "image/svg+xml", ContentClass::Image),
+            ("text/javascript", "text/javascript", ContentClass::Script),
+            ("application/ld+json", "application/ld+json", ContentClass::Data),
+            ("font/woff2", "font/woff2", ContentClass::Font),
+            ("html", "", ContentClass::Other),
+            ("a/b/c", "", ContentClass::Other),
+            ("text/\u{1b}[31m", "", ContentClass::Other),
         ] {
             let media_type = super::essence(Some(content_type.as_bytes()));
             assert_eq!(
-                (media_type.as_str(), Class::of(&media_type)),
+                (media_type.as_str(), ContentClass::of(&media_type)),
                 (essence, class),
                 "{content_type}"
             );
@@ -145,10 +146,12 @@ mod tests {
 
     #[test]
     fn each_has_a_name_and_a_number() {
-        for class in Class::ALL {
-            assert_eq!(class.name().parse(), Ok(class));
-            assert_eq!(Class::of_number(class.number()), class);
+        for class in ContentClass::ALL {
+            assert_eq!(class.as_str().parse(), Ok(class));
+            assert_eq!(ContentClass::of_number(class.number()), class);
         }
-        assert!("pages".parse::<Class>().unwrap_err().to_string().ends_with("not \"pages\""));
+        assert!(
+            "pages".parse::<ContentClass>().unwrap_err().to_string().ends_with("not \"pages\"")
+        );
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::class::Class;
+use crate::class::ContentClass;
 use crate::column::{owner_id, prefixes};
 use crate::error::Result;
 use crate::filter::Viewer;
@@ -56,7 +56,7 @@ pub(crate) fn of(
     let mut states = Vec::with_capacity(items.len());
     for item in items {
         let is_meant =
-            item.content.class == Class::Page && (200..300).contains(&item.content.status);
+            item.content.class == ContentClass::Page && (200..300).contains(&item.content.status);
         // For the operator, a personal page is evaluated as its owner sees it.
         let who = match item.place.owner() {
             Some(name) if *viewer == Viewer::Operator => personal_scope(connection, name)?,

@@ -3,7 +3,7 @@
 //! The number only excludes entries. The entries that it does not exclude are examined completely,
 //! so host ids may be truncated.
 
-use crate::class::Class;
+use crate::class::ContentClass;
 
 /// The number of bits of a host id that are stored.
 const HOST_BITS: u32 = 24;
@@ -29,7 +29,13 @@ pub(crate) fn scheme_number(scheme: &str) -> i64 {
 }
 
 impl Facts {
-    pub(crate) fn new(host: i64, scheme: &str, status: u16, class: Class, is_owned: bool) -> Facts {
+    pub(crate) fn new(
+        host: i64,
+        scheme: &str,
+        status: u16,
+        class: ContentClass,
+        is_owned: bool,
+    ) -> Facts {
         let host = host & ((1 << HOST_BITS) - 1);
         let status = i64::from(status.min(1023)) << STATUS;
         let class = class.number() << CLASS;
@@ -47,8 +53,8 @@ impl Facts {
         u16::try_from((self.0 >> STATUS) & 1023).unwrap_or_default()
     }
 
-    pub(crate) fn class(self) -> Class {
-        Class::of_number((self.0 >> CLASS) & 15)
+    pub(crate) fn class(self) -> ContentClass {
+        ContentClass::of_number((self.0 >> CLASS) & 15)
     }
 
     pub(crate) fn is_owned(self) -> bool {
@@ -67,9 +73,9 @@ mod tests {
     #[test]
     fn facts_round_trip() {
         for (host, scheme, status, class, owned) in [
-            (1, "http", 200, Class::Page, false),
-            ((1 << HOST_BITS) - 1, "https", 599, Class::Other, true),
-            (7, "gopher", 999, Class::Image, false),
+            (1, "http", 200, ContentClass::Page, false),
+            ((1 << HOST_BITS) - 1, "https", 599, ContentClass::Other, true),
+            (7, "gopher", 999, ContentClass::Image, false),
         ] {
             let facts = Facts::new(host, scheme, status, class, owned);
             assert!(facts.0 >= 0 && facts.may_be_of(host) && !facts.may_be_of(host ^ 1));
@@ -77,7 +83,7 @@ mod tests {
             assert_eq!((facts.is_owned(), facts.scheme()), (owned, scheme_number(scheme)));
         }
         // A host id that is too long for the bits also matches some other hosts.
-        let facts = Facts::new(1 << HOST_BITS | 5, "http", 200, Class::Page, false);
+        let facts = Facts::new(1 << HOST_BITS | 5, "http", 200, ContentClass::Page, false);
         assert!(facts.may_be_of(5) && facts.may_be_of(1 << HOST_BITS | 5));
     }
 }

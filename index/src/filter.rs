@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use wwwoffle_spool::Timestamp;
 
-use crate::class::Class;
+use crate::class::ContentClass;
 use crate::error::Result;
 use crate::facts::{Facts, scheme_number};
 use crate::item::Item;
@@ -38,7 +38,7 @@ pub struct Filter {
     /// Entries of the hosts of this site.
     pub site: Option<String>,
     /// Entries of this class.
-    pub class: Option<Class>,
+    pub class: Option<ContentClass>,
     /// Entries with a status in this range.
     pub status: Option<RangeInclusive<u16>>,
     /// Entries with this text in URL or title, in any letter case.

@@ -4,20 +4,20 @@ use rusqlite::Row;
 use serde::{Deserialize, Serialize};
 use wwwoffle_spool::{Key, Place, Timestamp};
 
-use crate::class::Class;
+use crate::class::ContentClass;
 use crate::error::{Error, Result};
-use crate::words::words;
 
-words! {
+wwwoffle_url::named! {
     /// Whether the words of an entry can be searched.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    WordState:
-    /// The entry has not been read.
-    NotYet = "not-yet",
-    /// The words are in the index.
-    Indexed = "indexed",
-    /// The entry has no readable words.
-    None = "none",
+    pub enum WordState {
+        /// The entry has not been read.
+        NotYet = "not-yet",
+        /// The words are in the index.
+        Indexed = "indexed",
+        /// The entry has no readable words.
+        None = "none",
+    }
 }
 
 impl WordState {
@@ -67,7 +67,7 @@ pub struct StoredContent {
     /// The media type in lower case without parameters; empty if unknown.
     pub content_type: String,
     /// Its class.
-    pub class: Class,
+    pub class: ContentClass,
     /// The status code of the response.
     pub status: u16,
     /// The length of the body.
@@ -141,7 +141,7 @@ pub(crate) fn read(row: &Row<'_>) -> Result<Option<Item>> {
         title: row.get(9)?,
         language: row.get(10)?,
         content: StoredContent {
-            class: Class::of(&content_type),
+            class: ContentClass::of(&content_type),
             content_type,
             status: u16::try_from(row.get::<_, i64>(12)?).unwrap_or_default(),
             body_len: length(13)?,

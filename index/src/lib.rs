@@ -48,7 +48,6 @@ mod sessions;
 mod snapshot;
 mod snippet;
 mod sub_resources;
-mod words;
 mod work_queue;
 mod worker;
 
@@ -61,7 +60,7 @@ use std::time::Duration;
 use wwwoffle_spool::{ChangeListener, Key, Place, Spool, Timestamp};
 
 pub use check::{CheckReport, check};
-pub use class::{Class, ParseClassError, essence};
+pub use class::{ContentClass, ParseContentClassError, essence};
 pub use completeness::Completeness;
 pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, Reference};
 pub use error::{Error, Result};

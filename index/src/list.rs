@@ -20,7 +20,6 @@ use crate::Index;
 use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 use crate::item::{self, COLUMNS, FROM, Item};
-use crate::words::words;
 
 /// The maximum number of entries on a page.
 pub const MAX_PAGE: usize = 1_000;
@@ -31,31 +30,32 @@ const PATIENCE: Duration = Duration::from_millis(30);
 /// The number of entries that are examined for a page even if the time limit has passed.
 const AT_LEAST: usize = 256;
 
-words! {
+wwwoffle_url::named! {
     /// The order of a list.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    Sort:
-    /// By host name, then path.
-    Name = "name",
-    /// By the time of storing, the latest first.
-    Stored = "stored",
-    /// By the last use, the latest first.
-    Used = "used",
-    /// Like [`Sort::Stored`], for lists grouped by day.
-    Day = "day",
-    /// By the labels of the host, the last label first, which groups subdomains.
-    Domain = "domain",
-    /// By media type.
-    Type = "type",
-    /// By the length of the body, the longest first.
-    Size = "size",
-    /// In a fixed random order.
-    Random = "random",
+    pub enum Sort {
+        /// By host name, then path.
+        Name = "name",
+        /// By the time of storing, the latest first.
+        Stored = "stored",
+        /// By the last use, the latest first.
+        Used = "used",
+        /// Like [`Sort::Stored`], for lists grouped by day.
+        Day = "day",
+        /// By the labels of the host, the last label first, which groups subdomains.
+        Domain = "domain",
+        /// By media type.
+        Type = "type",
+        /// By the length of the body, the longest first.
+        Size = "size",
+        /// In a fixed random order.
+        Random = "random",
+    }
 }
 
 /// A text that is not the name of an order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected one of {names}, not {0:?}", names = Sort::ALL.map(Sort::name).join(", "))]
+#[error("expected one of {names}, not {0:?}", names = Sort::ALL.map(Sort::as_str).join(", "))]
 pub struct ParseSortError(String);
 
 impl FromStr for Sort {
@@ -69,7 +69,7 @@ impl FromStr for Sort {
             "atime" => Ok(Sort::Used),
             "dated" => Ok(Sort::Day),
             _ => {
-                let found = Sort::ALL.into_iter().find(|sort| sort.name() == text);
+                let found = Sort::ALL.into_iter().find(|sort| sort.as_str() == text);
                 found.ok_or_else(|| ParseSortError(text.chars().take(40).collect()))
             }
         }

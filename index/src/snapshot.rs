@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use wwwoffle_spool::{Key, Timestamp};
 
 use crate::apply::can_need;
-use crate::class::Class;
+use crate::class::ContentClass;
 use crate::column::prefixes;
 use crate::error::{Error, Result};
 use crate::rebuild::PARTIAL;
@@ -188,7 +188,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate> {
     let content_type: String = row.get(4)?;
     let status = u16::try_from(row.get::<_, i64>(5)?).unwrap_or_default();
     let (versions, is_told): (i64, bool) = (row.get(10)?, row.get(11)?);
-    let can_need = can_need(Class::of(&content_type), status);
+    let can_need = can_need(ContentClass::of(&content_type), status);
     Ok(Candidate {
         number: row.get(0)?,
         url: format!("{}://{}{}", text(1)?, text(2)?, text(3)?),

@@ -6,7 +6,7 @@ mod support;
 
 use proptest::prelude::*;
 use support::{index, list, open, place, store, store_at, urls};
-use wwwoffle_index::{Class, Cursor, Filter, HostSort, Index, Sort, Viewer};
+use wwwoffle_index::{ContentClass, Cursor, Filter, HostSort, Index, Sort, Viewer};
 use wwwoffle_spool::{Durability, Spool, Timestamp};
 
 fn person(name: &str) -> Filter {
@@ -126,7 +126,10 @@ fn a_filter_excludes_other_entries() {
         some(Filter { site: text("a.example"), ..none() }),
         ["http://a.example:81/", "http://www.a.example/x?y", "https://a.example/"]
     );
-    assert_eq!(some(Filter { class: Some(Class::Image), ..none() }), ["http://a.example:81/"]);
+    assert_eq!(
+        some(Filter { class: Some(ContentClass::Image), ..none() }),
+        ["http://a.example:81/"]
+    );
     assert_eq!(some(Filter { status: Some(400..=499), ..none() }), ["http://b.example/1"]);
     assert_eq!(some(Filter { text: text("X?Y"), ..none() }), ["http://www.a.example/x?y"]);
     assert_eq!(some(Filter { pages_only: true, ..none() }).len(), 8);

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 
 use support::{Lines, index, open, place, store, store_at, url_of};
-use wwwoffle_index::{Class, Describe, Description, Filter, Hits, Index, Query, Viewer};
+use wwwoffle_index::{ContentClass, Describe, Description, Filter, Hits, Index, Query, Viewer};
 use wwwoffle_spool::Entry;
 
 fn hits(index: &Index, query: &str, filter: &Filter) -> Hits {
@@ -115,7 +115,7 @@ fn a_search_is_filtered_and_paged_like_a_list() {
     assert_eq!(all(&Filter { viewer: Viewer::Person("user:anna".into()), ..none() }), 27);
     assert_eq!(all(&Filter { viewer: Viewer::Person("user:bob".into()), ..none() }), 26);
     assert_eq!(all(&Filter { host: Some("h1.example".into()), ..none() }), 12);
-    assert_eq!(all(&Filter { class: Some(Class::Text), ..none() }), 1);
+    assert_eq!(all(&Filter { class: Some(ContentClass::Text), ..none() }), 1);
     assert_eq!(all(&Filter { status: Some(400..=499), ..none() }), 1);
     let hidden =
         index.search(&query, &none(), None, 100, &|item| item.content.status == 404).unwrap();

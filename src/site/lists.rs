@@ -306,7 +306,7 @@ pub(super) fn back(back: Option<&str>) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use wwwoffle_index::Class;
+    use wwwoffle_index::ContentClass;
 
     use super::*;
 
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(wanted.filter.site.as_deref(), Some("example.org"));
         assert_eq!(
             (wanted.filter.class, shown.filter.kind),
-            (Some(Class::Image), Some(Class::Image))
+            (Some(ContentClass::Image), Some(ContentClass::Image))
         );
         assert_eq!((wanted.all, wanted.filter.text.as_deref()), (true, Some("a b")));
         for (name, arguments) in [("gopher", None), ("prevtimex", None), ("all", Some("after=%ff"))]

@@ -7,7 +7,7 @@ use crate::page::links;
 use std::net::Ipv4Addr;
 
 use hyper::Response;
-use wwwoffle_index::{Class, Error};
+use wwwoffle_index::{ContentClass, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use self::call::{parse_query, query_index};
@@ -134,7 +134,7 @@ fn hits_that_fit(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPa
 
 /// Returns the arguments of the next page.
 fn arguments(typed: &SearchQuery, after: &str) -> String {
-    let kind = typed.kind.map(Class::name).unwrap_or_default();
+    let kind = typed.kind.map(ContentClass::as_str).unwrap_or_default();
     let pairs =
         [("q", typed.words.as_str()), ("host", &typed.host), ("type", kind), ("after", after)];
     let coded = |text: &str| url_encode_form_args(text.as_bytes());

@@ -6,7 +6,7 @@ use wwwoffle_spool::Timestamp;
 
 use super::cursor::Position;
 use super::{Cursor, PageBuilder, Sort, item};
-use crate::class::Class;
+use crate::class::ContentClass;
 use crate::error::Result;
 use crate::filter::{Filter, PreparedFilter};
 
@@ -91,13 +91,13 @@ fn of(connection: &Connection, sql: &str, values: &[Value], few: i64) -> Result<
     Ok(Some(all).filter(|all| all.len() <= few))
 }
 
-fn of_class(connection: &Connection, class: Class, few: i64) -> Result<Option<Vec<i64>>> {
+fn of_class(connection: &Connection, class: ContentClass, few: i64) -> Result<Option<Vec<i64>>> {
     let mut find = connection.prepare_cached("SELECT id, name FROM types")?;
     let types = find.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
     let mut all = Vec::new();
     for kind in types {
         let (kind, name) = kind?;
-        if Class::of(&name) != class {
+        if ContentClass::of(&name) != class {
             continue;
         }
         let sql = "SELECT id FROM entries WHERE type = ?";

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use wwwoffle_index::Class;
+use wwwoffle_index::ContentClass;
 
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -42,7 +42,7 @@ pub struct SearchQuery {
     /// The host of the results; empty for all.
     pub host: String,
     /// The class of the results; `None` for all.
-    pub kind: Option<Class>,
+    pub kind: Option<ContentClass>,
 }
 
 /// Result of a search.
@@ -94,8 +94,8 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
         host: shown::text(&typed.host),
         kinds: [
             kind("", tr("all types"), None),
-            kind("page", tr("pages"), Some(Class::Page)),
-            kind("text", tr("plain text"), Some(Class::Text)),
+            kind("page", tr("pages"), Some(ContentClass::Page)),
+            kind("text", tr("plain text"), Some(ContentClass::Text)),
         ],
         asked: refused.is_some() || found.is_some(),
         refused,
@@ -244,8 +244,11 @@ mod tests {
         let none = SearchResult::Nothing;
         assert_harmless(&page_of(&SearchQuery::default(), none));
         for text in hostile() {
-            let typed =
-                SearchQuery { words: text.clone(), host: text.clone(), kind: Some(Class::Page) };
+            let typed = SearchQuery {
+                words: text.clone(),
+                host: text.clone(),
+                kind: Some(ContentClass::Page),
+            };
             assert_harmless(&page_of(
                 &typed,
                 SearchResult::Refused(tr("{fact}").with("fact", shown::text(&text))),

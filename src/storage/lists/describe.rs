@@ -9,7 +9,7 @@
 
 use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
-use wwwoffle_index::{Class, Describe, Description, MAX_REFERENCES, Reference, essence};
+use wwwoffle_index::{ContentClass, Describe, Description, MAX_REFERENCES, Reference, essence};
 use wwwoffle_spool::Entry;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
@@ -47,8 +47,8 @@ impl Describe for Pages {
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         self.refer(entry.url(), content_type, &body, &mut description);
         if matches!(
-            Class::of(&essence(content_type.map(str::as_bytes))),
-            Class::Style | Class::Script
+            ContentClass::of(&essence(content_type.map(str::as_bytes))),
+            ContentClass::Style | ContentClass::Script
         ) {
             // Readers do not see the text of styles and scripts.
             return Some(description);

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use wwwoffle_index::{Class, Cursor, Filter, Query, Sort};
+use wwwoffle_index::{ContentClass, Cursor, Filter, Query, Sort};
 
 use crate::base::shown;
 use crate::base::text::{Text, tr};
@@ -119,14 +119,14 @@ fn cursor(text: &str) -> Result<Cursor, Text> {
     text.parse().map_err(|_| tr("the list position in the address is invalid"))
 }
 
-fn class(text: &str) -> Result<Class, Text> {
-    let names: Vec<_> = Class::ALL.into_iter().map(Class::name).collect();
+fn class(text: &str) -> Result<ContentClass, Text> {
+    let names: Vec<_> = ContentClass::ALL.into_iter().map(ContentClass::as_str).collect();
     let expected = || tr("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| mismatch_text(expected(), text))
 }
 
 fn sort(text: &str) -> Result<Sort, Text> {
-    let names: Vec<_> = Sort::ALL.into_iter().map(Sort::name).collect();
+    let names: Vec<_> = Sort::ALL.into_iter().map(Sort::as_str).collect();
     let expected = || tr("use one of {known}, not {found}").with("known", names.join(", "));
     text.parse().map_err(|_| mismatch_text(expected(), text))
 }
@@ -252,7 +252,7 @@ mod tests {
             (filter.scheme.as_deref(), filter.host.as_deref()),
             (Some("https"), Some("a.example"))
         );
-        assert_eq!((filter.status, filter.class), (Some(400..=499), Some(Class::Page)));
+        assert_eq!((filter.status, filter.class), (Some(400..=499), Some(ContentClass::Page)));
         assert_eq!((wanted.sort, wanted.limit, filter.pages_only), (Sort::Used, 7, true));
     }
 

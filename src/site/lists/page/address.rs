@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use wwwoffle_index::{Class, Cursor, Sort};
+use wwwoffle_index::{ContentClass, Cursor, Sort};
 use wwwoffle_url::url_encode_form_args;
 
 use super::ROOT;
@@ -36,7 +36,7 @@ pub struct ListAddress {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListFilter {
     /// The class of the listed entries; `None` for all.
-    pub kind: Option<Class>,
+    pub kind: Option<ContentClass>,
     /// Text that the URL or title of the listed entries contains; empty for all.
     pub text: String,
     /// Whether only pages are listed, without sub-resources.
@@ -58,8 +58,8 @@ impl ListAddress {
         let trail = self.trail.to_string();
         let others = self.filter.others.iter().map(|(name, value)| (*name, value.as_str()));
         let pairs = [
-            ("sort", self.sort.map(Sort::name).unwrap_or_default()),
-            ("type", self.filter.kind.map(Class::name).unwrap_or_default()),
+            ("sort", self.sort.map(Sort::as_str).unwrap_or_default()),
+            ("type", self.filter.kind.map(ContentClass::as_str).unwrap_or_default()),
             ("text", &self.filter.text),
             ("pages", if self.filter.pages_only { "1" } else { "" }),
             ("all", if self.filter.all { "1" } else { "" }),
@@ -211,7 +211,7 @@ mod tests {
             path: "https/www.example.org:8443".into(),
             sort: Some(Sort::Size),
             filter: ListFilter {
-                kind: Some(Class::Image),
+                kind: Some(ContentClass::Image),
                 text: "a&b c".into(),
                 pages_only: true,
                 all: true,

@@ -1,6 +1,6 @@
 //! The confirmation page for deleting a whole list, with its size.
 
-use wwwoffle_index::Class;
+use wwwoffle_index::ContentClass;
 use wwwoffle_spool::MAX_REMOVED_BYTES;
 use wwwoffle_url::url_encode_form_args;
 
@@ -79,7 +79,7 @@ pub fn is_for_good(bytes: u64) -> bool {
     bytes > MAX_REMOVED_BYTES
 }
 
-fn label(kind: Class) -> Option<Text> {
+fn label(kind: ContentClass) -> Option<Text> {
     kinds(Some(kind)).into_iter().find(|choice| choice.chosen).map(|choice| choice.label)
 }
 
@@ -103,7 +103,7 @@ mod tests {
         let list = ListAddress {
             path: "http/a.example".into(),
             filter: ListFilter {
-                kind: Some(Class::Image),
+                kind: Some(ContentClass::Image),
                 text: "cat".into(),
                 ..ListFilter::default()
             },

@@ -1,6 +1,6 @@
 //! Texts of the lists: headings, parent lists, orders and classes.
 
-use wwwoffle_index::{Class, Sort};
+use wwwoffle_index::{ContentClass, Sort};
 
 use super::ROOT;
 use crate::base::shown;
@@ -88,7 +88,7 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
         Sort::Random => tr("at random"),
     };
     let choice = |sort: Sort| SelectOption {
-        value: sort.name(),
+        value: sort.as_str(),
         label: label(sort),
         chosen: chosen == Some(sort),
     };
@@ -96,22 +96,22 @@ pub(super) fn sorts(chosen: Option<Sort>) -> Vec<SelectOption> {
 }
 
 /// Returns the classes to which a list can be restricted.
-pub(super) fn kinds(chosen: Option<Class>) -> Vec<SelectOption> {
+pub(super) fn kinds(chosen: Option<ContentClass>) -> Vec<SelectOption> {
     let rows = [
         (tr("all types"), None),
-        (tr("pages"), Some(Class::Page)),
-        (tr("plain text"), Some(Class::Text)),
-        (tr("documents"), Some(Class::Document)),
-        (tr("images"), Some(Class::Image)),
-        (tr("audio and video files"), Some(Class::Media)),
-        (tr("archives (zip and similar)"), Some(Class::Archive)),
-        (tr("styles"), Some(Class::Style)),
-        (tr("scripts"), Some(Class::Script)),
-        (tr("fonts"), Some(Class::Font)),
-        (tr("data"), Some(Class::Data)),
+        (tr("pages"), Some(ContentClass::Page)),
+        (tr("plain text"), Some(ContentClass::Text)),
+        (tr("documents"), Some(ContentClass::Document)),
+        (tr("images"), Some(ContentClass::Image)),
+        (tr("audio and video files"), Some(ContentClass::Media)),
+        (tr("archives (zip and similar)"), Some(ContentClass::Archive)),
+        (tr("styles"), Some(ContentClass::Style)),
+        (tr("scripts"), Some(ContentClass::Script)),
+        (tr("fonts"), Some(ContentClass::Font)),
+        (tr("data"), Some(ContentClass::Data)),
     ];
-    let choice = |(label, kind): (Text, Option<Class>)| SelectOption {
-        value: kind.map(Class::name).unwrap_or_default(),
+    let choice = |(label, kind): (Text, Option<ContentClass>)| SelectOption {
+        value: kind.map(ContentClass::name).unwrap_or_default(),
         label,
         chosen: chosen == kind,
     };
