@@ -184,7 +184,7 @@ impl From<Item> for IndexItem {
             content: item.content.into(),
             times: item.times,
             versions: item.versions,
-            words: item.words.name().to_owned(),
+            words: item.words.as_str().to_owned(),
             missing: None,
             marks: IndexMarks::default(),
         }
@@ -196,7 +196,7 @@ impl From<StoredContent> for IndexContent {
         Self {
             page: content.class.is_page(),
             content_type: content.content_type,
-            class: content.class.name().to_owned(),
+            class: content.class.as_str().to_owned(),
             status: content.status,
             bytes: content.body_len,
             file_bytes: content.file_len,

@@ -71,7 +71,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 let bytes = confirmed.copy.entry.body_len();
                 finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Unchanged).await
             }
-            HeadOutcome::Passing(_) | HeadOutcome::Unkeepable(_) | HeadOutcome::Failed(_) => {
+            HeadOutcome::Passing(_) | HeadOutcome::Failed(_) => {
                 let (led, how) = (FollowUps::default(), UrlOutcome::Fetched);
                 FetchVerdict::Done { status, bytes: 0, led, how }
             }

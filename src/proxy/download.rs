@@ -24,6 +24,7 @@ mod begin;
 #[cfg(test)]
 mod faulty;
 mod feed;
+mod file;
 mod gather;
 mod leaving;
 #[cfg(test)]
@@ -120,8 +121,6 @@ pub enum HeadOutcome {
     Unchanged(ConfirmedCopy),
     /// A response that is not stored: only the first client gets it, from [`Download::take`].
     Passing(NotKept),
-    /// A response that cannot be stored, because the spool failed. Delivered like `Passing`.
-    Unkeepable(Arc<wwwoffle_spool::Error>),
     /// No response.
     Failed(Arc<Failure>),
 }
@@ -137,6 +136,8 @@ pub struct AnswerHead {
     pub fields: HeaderMap,
     /// The length of its body in bytes, if the origin declared it.
     pub length: Option<u64>,
+    /// Whether the spool stores the response, as far as known when the head is published.
+    pub is_stored: bool,
     /// Whether the body starts with the segment of an earlier attempt.
     pub resumed: bool,
     /// The owner for whom the response is stored.

@@ -191,10 +191,7 @@ impl OriginFetch<'_> {
             HeadOutcome::Keeping(head) => self.serve_stored(&head, reader, false),
             HeadOutcome::Unchanged(confirmed) => self.serve_confirmed(confirmed),
             HeadOutcome::Passing(NotKept::Partial) => self.serve_range(&download).await,
-            HeadOutcome::Passing(reason) => {
-                return self.serve_unstored(&download, NotStored::Answer(reason));
-            }
-            HeadOutcome::Unkeepable(_) => return self.serve_unstored(&download, NotStored::Spool),
+            HeadOutcome::Passing(reason) => return self.serve_unstored(&download, reason),
             HeadOutcome::Failed(failure) => self.answer_failure(&failure),
         })
     }
@@ -225,10 +222,7 @@ impl OriginFetch<'_> {
             // allowed to.
             HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
             HeadOutcome::Failed(failure) => Some(self.answer_failure(&failure)),
-            HeadOutcome::Keeping(_)
-            | HeadOutcome::Unchanged(_)
-            | HeadOutcome::Passing(_)
-            | HeadOutcome::Unkeepable(_) => None,
+            HeadOutcome::Keeping(_) | HeadOutcome::Unchanged(_) | HeadOutcome::Passing(_) => None,
         }
     }
 
@@ -302,7 +296,10 @@ impl OriginFetch<'_> {
         let delivery = self.ask.codings.deliver(head.status, &fields);
         delivery.amend(&mut fields);
         add_via(&mut fields, head.version, &self.context.base.pseudonym);
-        let status = if head.resumed {
+        let status = if !head.is_stored {
+            let (forward, why) = (self.forward(), NotStored::Spool);
+            CacheStatus::Passed { forward, status: head.status, why }
+        } else if head.resumed {
             CacheStatus::Resumed { collapsed }
         } else {
             CacheStatus::Stored { forward: self.forward(), collapsed, by: self.cause() }
@@ -384,7 +381,7 @@ impl OriginFetch<'_> {
         matches!(verdict(self.context, self.ask, copy).reuse, Reuse::Withheld(_))
     }
 
-    fn serve_unstored(self, download: &Download, why: NotStored) -> Option<Response<Body>> {
+    fn serve_unstored(self, download: &Download, why: NotKept) -> Option<Response<Body>> {
         match (download.take(), self.found.own(), self.ask.copy.verdict) {
             // RFC 5861 §4; a form never gets a stored response.
             (Some(answer), Some(copy), Some(verdict))
@@ -396,6 +393,7 @@ impl OriginFetch<'_> {
             }
             (Some(answer), ..) if !self.is_acceptable(answer.status(), answer.headers()) => None,
             (Some(answer), ..) => {
+                let why = NotStored::Answer(why);
                 Some(forward::respond(self.context, self.ask, answer, self.forward(), why))
             }
             (None, ..) => Some(self.answer_failure(&Failure::Abandoned)),

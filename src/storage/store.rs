@@ -23,6 +23,7 @@ use wwwoffle_spool::{
 use self::hot::HotSet;
 pub use self::hot::{CachedLookup, OPEN_FILE};
 pub use self::stored_copy::{EntryIdentity, StoredCopy, StoredSegments};
+use super::body::length;
 use crate::base::live::blocking;
 
 /// Bytes of a body copied at once.
@@ -232,6 +233,30 @@ impl Store {
             writer.collect_rest();
             last.iter().try_for_each(|chunk| writer.write(chunk))?;
             writer.finish(trailers.as_deref()).map(drop)
+        })
+        .await
+    }
+
+    /// Stores an entry with its whole body.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::begin`].
+    pub async fn store_whole(
+        &self,
+        place: Place,
+        new: NewEntry,
+        body: Vec<Bytes>,
+        trailers: Option<Vec<u8>>,
+    ) -> Result<(), Error> {
+        let store = self.clone();
+        blocking(move || {
+            store.spool.check_room(body.iter().map(length).sum())?;
+            store.with_files(|| {
+                let mut writer = store.spool.begin(&place, new.clone())?;
+                body.iter().try_for_each(|chunk| writer.write(chunk))?;
+                writer.finish(trailers.as_deref()).map(drop)
+            })
         })
         .await
     }

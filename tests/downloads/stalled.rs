@@ -219,3 +219,36 @@ fn a_download_is_ended_by_a_command_or_button() {
     }
     gate.open();
 }
+
+/// The head of a small response is held back for its body, so that it can say whether the response
+/// was stored.
+#[test]
+fn the_head_of_a_small_response_does_not_wait_for_a_late_body() {
+    let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
+    let held = Arc::clone(&gate);
+    origin.on("/late", move |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nETag: \"1\"\r\n\r\n")?;
+        held.wait();
+        exchange.send("late")?;
+        Ok(After::Keep)
+    });
+    let url = origin.url("/late");
+    let mut client = reading(&daemon, &url);
+    gate.open();
+    assert_eq!(client.reader.exactly(4).unwrap(), b"late");
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url).text(), "late");
+}
+
+/// If a body breaks off before its first byte, nothing of the response has been sent, so the client
+/// gets an error instead of a truncated response.
+#[test]
+fn a_small_response_without_its_body_is_an_error() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/cut", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n")?;
+        Ok(After::Close)
+    });
+    assert_eq!(daemon.get(&origin.url("/cut")).whole().status, 502);
+}

@@ -7,8 +7,9 @@ use hyper::body::Body;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, Place, Spool, Tail, Writer};
+use wwwoffle_spool::{NewEntry, Spool};
 
+use super::file::{NewFile, ResponseFile};
 use super::part::SavedSegment;
 use super::resume::{BodyValidator, RestMatch};
 use super::run::{DownloadContext, OriginClient};
@@ -34,6 +35,9 @@ use wwwoffle_http::head;
 /// Maximum number of restarts of one download because the page has changed. Otherwise an origin
 /// that changes the page on each broken connection would be asked without limit.
 const MAX_REPLACED: usize = 3;
+
+/// Maximum length of a body in bytes whose head is held back until the body has arrived.
+const MAX_HELD: u64 = 64 * 1024;
 
 /// The end of one attempt.
 pub(super) enum AttemptEnd {
@@ -226,39 +230,11 @@ async fn continue_segment<A: OriginClient>(
     if let Some(ended) = end_too_long(ground, job, download, length) {
         return ended;
     }
-    let new = new_entry(
-        (ground.store.spool(), job),
-        job.places.of_answer(head.whose),
-        &answer,
-        &head,
-        asked,
-    );
-    let (writer, tail) = match open_writer(ground, new, Some(&mark), length).await {
-        Ok(begun) => begun,
-        // The missing bytes cannot be forwarded alone. The whole body is requested, and forwarded
-        // without being stored.
-        Err(error) => {
-            warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
-            let head = job.head.clone();
-            let asked = ground.asks.ask(&job.origin, head, Outbound::Empty, None).await;
-            return AttemptEnd::Done(match asked {
-                Ok(answer) => forward_unstorable(ground, download, answer, error),
-                Err(failure) => report_failure(ground, download, failure),
-            });
-        }
-    };
-    download.feed.set_disk(Arc::new(tail));
+    let file = new_file((ground.store.spool(), job), &answer, &head, asked, Some(&mark));
     download.progress.start_body(part.bytes, length);
-    let transfer = BodyTransfer::new(
-        ground,
-        job,
-        download,
-        Some(mark),
-        length,
-        writer,
-        (head.whose, asked.received),
-    );
-    download.set_head(HeadOutcome::Keeping(Arc::new(head)));
+    let head = (head, asked.received);
+    let mut transfer = BodyTransfer::new(ground, job, download, Some(mark), file, head);
+    transfer.begin().await;
     transfer.continue_segment(part, answer.into_body(), end).await
 }
 
@@ -291,46 +267,29 @@ async fn store_or_forward<A: OriginClient>(
     if let Some(ended) = end_too_long(ground, job, download, head.length) {
         return ended;
     }
-    let new =
-        new_entry((ground.store.spool(), job), job.places.of_answer(whose), &answer, &head, asked);
-    let place = new.0.clone();
-    let (writer, tail) = match open_writer(ground, new, mark.as_ref(), head.length).await {
-        Ok(begun) => begun,
-        Err(error) => {
-            warn!(url = download.url(), error = error_chain(&error), "the page cannot be stored");
-            return AttemptEnd::Done(forward_unstorable(ground, download, answer, error));
-        }
-    };
-    download.feed.set_disk(Arc::new(tail));
-    download.progress.start_body(0, head.length);
-    let received = (whose, asked.received);
-    let transfer = BodyTransfer::new(ground, job, download, mark, head.length, writer, received);
+    let file = new_file((ground.store.spool(), job), &answer, &head, asked, mark.as_ref());
+    let post = file.place().cloned();
     // The response to a POST may also answer a later GET. The copy for that GET is stored under the
     // canonical spelling, so a request in another spelling stores none.
     let answers = |get: &&Arc<Places>| {
         get.spelling.is_canonical()
             && job.storage_rules.answers_get(get.public.url(), status, &head.fields, exchange)
     };
-    let get = job.get_places.as_ref().filter(answers);
-    let transfer = transfer.answering(get.map(|get| (place, get.of_answer(whose).clone())));
+    let get = job.get_places.as_ref().filter(answers).map(|get| get.of_answer(whose).clone());
+    download.progress.start_body(0, head.length);
     let body = answer.into_body();
-    let head_length = head.length;
-    let headed = HeadOutcome::Keeping(Arc::new(head));
     // Without a body the head is the whole response. Like the end of a body, it is held back until
     // the response is stored, so that a client that has received it finds the stored copy.
-    let is_empty =
-        body.is_end_stream() || head_length == Some(0) || status == StatusCode::NO_CONTENT;
-    if !is_empty {
-        download.set_head(headed);
-        return transfer.receive(Ok(body), status).await;
+    let is_held = body.is_end_stream()
+        || status == StatusCode::NO_CONTENT
+        || head.length.is_some_and(|length| length <= MAX_HELD);
+    let head = (head, asked.received);
+    let transfer = BodyTransfer::new(ground, job, download, mark, file, head);
+    let mut transfer = transfer.answering(post.zip(get));
+    if !is_held {
+        transfer.begin().await;
     }
-    let ended = transfer.receive(Ok(body), status).await;
-    download.set_head(match &ended {
-        AttemptEnd::Done(DownloadEnd::Failed(failure)) => HeadOutcome::Failed(Arc::clone(failure)),
-        AttemptEnd::Changed(_) => HeadOutcome::Failed(Arc::new(Failure::Changed)),
-        AttemptEnd::Done(_) => headed,
-    });
-    ended
+    transfer.receive(Ok(body), status).await
 }
 
 /// Checks whether a body of the declared length may be stored. A body without a declared length is
@@ -414,29 +373,17 @@ fn report_failure<A>(
     DownloadEnd::Failed(failure)
 }
 
-/// Forwards a response that the spool cannot store.
-fn forward_unstorable<A>(
-    ground: &DownloadContext<'_, A>,
-    download: &Arc<Download>,
-    answer: Answer,
-    error: wwwoffle_spool::Error,
-) -> DownloadEnd {
-    let error = Arc::new(error);
-    ground.downloads.leave(download);
-    download.pass_answer(answer, HeadOutcome::Unkeepable(Arc::clone(&error)));
-    DownloadEnd::Unkeepable(error)
-}
-
-/// The place of a response, and the parts of its entry that are known before its body.
-fn new_entry(
+/// The file of a response, not created yet.
+fn new_file(
     (spool, job): (&Spool, &DownloadJob),
-    place: &Place,
     answer: &Answer,
     new_head: &AnswerHead,
     asked: RequestTimes,
-) -> (Place, NewEntry) {
+    mark: Option<&BodyValidator>,
+) -> ResponseFile {
     let variant = freshen::variant(&new_head.fields, job.head.headers());
-    let place = place.clone().with_variant(&job.places.spelling.variant(&variant));
+    let place = job.places.of_answer(new_head.whose).clone();
+    let place = place.with_variant(&job.places.spelling.variant(&variant));
     let mut request = head::write_recorded_request(job.head.clone().into_parts().0);
     if let Some(form) = &job.body {
         request = form_again::seal(spool, &job.places, form, request);
@@ -449,27 +396,18 @@ fn new_entry(
         request,
         connection: secured.map(|secured| connection::account(secured)),
     };
-    (place, new)
-}
-
-async fn open_writer<A>(
-    ground: &DownloadContext<'_, A>,
-    (place, new): (Place, NewEntry),
-    mark: Option<&BodyValidator>,
-    length: Option<u64>,
-) -> Result<(Writer, Tail), wwwoffle_spool::Error> {
     // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
     // searched. A segment of a varying response could not be found again. So the bytes of such a
     // response are not saved as a segment.
     let mark = mark.filter(|_| place.variant_text().is_empty());
-    let length = mark.map_or(length, BodyValidator::length);
+    let length = mark.map_or(new_head.length, BodyValidator::length);
     let validator = mark.map(|mark| mark.name().to_vec());
-    ground.store.begin(&place, new, validator, length).await
+    ResponseFile::New(NewFile { place, new, validator, length })
 }
 
 fn head_of(answer: &Answer, whose: ResponseOwner) -> AnswerHead {
     let fields = answer.headers().clone();
     let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
     let (status, version) = (answer.status(), answer.version());
-    AnswerHead { status, version, fields, length, resumed: false, whose }
+    AnswerHead { status, version, fields, length, is_stored: true, resumed: false, whose }
 }

@@ -9,9 +9,10 @@ use bytes::Bytes;
 use hyper::HeaderMap;
 use jiff::Timestamp;
 use tracing::{debug, warn};
-use wwwoffle_spool::{Error, Place, Writer};
+use wwwoffle_spool::{Error, Place};
 use wwwoffle_url::Key;
 
+use super::file::ResponseFile;
 use super::{Download, Downloads};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
@@ -53,10 +54,11 @@ pub(super) async fn store_response(
     store: &Store,
     download: &Download,
     (places, received): (&Places, Timestamp),
-    (writer, last): (Writer, Vec<Bytes>),
+    (file, last): (ResponseFile, Vec<Bytes>),
     trailers: Option<Vec<u8>>,
 ) -> Result<(), Error> {
-    let (outdated, place) = (&download.outdated, writer.place());
+    let outdated = &download.outdated;
+    let Some(place) = file.place() else { return Ok(()) };
     let is_replaced = download.is_replaced.load(Ordering::Relaxed);
     let began = is_replaced.then_some(&download.request.started);
     if let Some(since) = outdated.get().or(began)
@@ -64,7 +66,7 @@ pub(super) async fn store_response(
     {
         return Ok(());
     }
-    store.finish(writer, last, trailers).await?;
+    file.finish(store, last, trailers).await?;
     // Checked only after the copy is stored. An unsafe request sets `outdated` before it marks the
     // stored copies. So this copy is marked in any case, either by that request or here.
     let Some(since) = outdated.get() else { return Ok(()) };

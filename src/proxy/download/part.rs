@@ -92,7 +92,8 @@ impl SavedSegment {
         set_length(&mut fields, length);
         // Treated as personal until the response proves to be shareable.
         let whose = ResponseOwner::Own;
-        AnswerHead { status: StatusCode::OK, version, fields, length, resumed: true, whose }
+        let (status, is_stored) = (StatusCode::OK, true);
+        AnswerHead { status, version, fields, length, is_stored, resumed: true, whose }
     }
 
     /// The bytes of the segment, from its first byte. Only verified bytes are delivered. A damaged

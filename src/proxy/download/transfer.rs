@@ -16,12 +16,16 @@ use wwwoffle_spool::{Place, Writer};
 
 use self::rest::Resumption;
 use super::begin::AttemptEnd::{self, Changed, Done};
+use super::file::ResponseFile;
 use super::gather::{GatheredBytes, gather, size_of};
 use super::part::SavedSegment;
 use super::resume::{self, BodyValidator};
 use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
-use super::{BodyEnd, Download, DownloadEnd, DownloadJob, Feed, LeavingAction, outdated, unread};
+use super::{
+    AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, Feed, HeadOutcome, LeavingAction,
+    outdated, unread,
+};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::ResponseOwner;
 use crate::net::upstream::{AnswerBody, Failure};
@@ -32,6 +36,9 @@ use wwwoffle_http::head;
 /// Maximum wait for the end of a body after all bytes of its declared length have arrived. The last
 /// bytes are held back during this wait.
 const END_WITHIN: Duration = Duration::from_secs(1);
+
+/// Maximum time for which the head of a small response waits for the body.
+const HELD_WITHIN: Duration = Duration::from_millis(50);
 
 /// The time for which a download with readers continues when the daemon stops. It is shorter than
 /// the time that the daemon waits, so that the bytes can still be saved.
@@ -60,10 +67,10 @@ pub(super) struct BodyTransfer<'a, A> {
 }
 
 /// The storage of a body in the spool.
-#[derive(Default)]
 struct BodyStorage {
-    /// The file; `None` if the disk has failed or the body is too large.
-    writer: Option<Writer>,
+    file: ResponseFile,
+    /// The head, until it is published.
+    head: Option<AnswerHead>,
     /// The last bytes of the body, which are not written yet. The readers get them after the page
     /// is stored.
     last: Vec<Bytes>,
@@ -102,22 +109,23 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         job: &'a DownloadJob,
         download: &'a Arc<Download>,
         mark: Option<BodyValidator>,
-        total: Option<u64>,
-        writer: Writer,
-        (whose, received): (ResponseOwner, SystemTime),
+        file: ResponseFile,
+        (head, received): (AnswerHead, SystemTime),
     ) -> Self {
+        let (total, supersedes) = (head.length, head.whose == ResponseOwner::Everyone);
+        let (head, last) = (Some(head), Vec::new());
         Self {
             ground,
             job,
             download,
             total,
             end: total,
-            storing: BodyStorage { writer: Some(writer), ..BodyStorage::default() },
+            storing: BodyStorage { file, head, last, disk_error: None, is_too_large: false },
             resuming: ResumeAttempts { mark, ..ResumeAttempts::default() },
             unread: UnreadTransfer::default(),
             answers: None,
             received: timestamp(received),
-            supersedes: whose == ResponseOwner::Everyone,
+            supersedes,
             stops: OnceLock::new(),
         }
     }
@@ -128,7 +136,59 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         Self { answers: places, ..self }
     }
 
-    /// Transfers the body until it ends, or is no longer wanted.
+    /// Creates the file, and publishes the head.
+    pub(super) async fn begin(&mut self) {
+        if let Some(writer) = self.writer().await {
+            self.storing.file = ResponseFile::Begun(writer);
+        }
+    }
+
+    /// Takes the writer, after the file is created and the head published. `None` if the disk has
+    /// failed or the body is too large: the body then passes to its readers only.
+    async fn writer(&mut self) -> Option<Writer> {
+        let writer = match std::mem::take(&mut self.storing.file) {
+            ResponseFile::New(new) => match new.begin(self.ground.store).await {
+                Ok((writer, tail)) => {
+                    self.feed().set_disk(Arc::new(tail));
+                    Some(writer)
+                }
+                Err(error) => {
+                    self.stop_after(error);
+                    None
+                }
+            },
+            ResponseFile::Begun(writer) => Some(writer),
+            ResponseFile::None => None,
+        };
+        self.publish_head(self.storing.disk_error.is_none());
+        writer
+    }
+
+    /// Stops storing, because the disk has failed.
+    fn stop_after(&mut self, error: wwwoffle_spool::Error) {
+        let (url, reason) = (self.download.url(), error_chain(&error));
+        warn!(url, error = reason, "the page cannot be stored");
+        self.storing.disk_error = Some(error);
+        self.feed().spill();
+    }
+
+    fn publish_head(&mut self, is_stored: bool) {
+        if let Some(head) = self.storing.head.take() {
+            let head = AnswerHead { is_stored, ..head };
+            self.download.set_head(HeadOutcome::Keeping(Arc::new(head)));
+        }
+    }
+
+    /// Reports a failure instead of the head, unless the head is published.
+    fn fail_head(&mut self, failure: &Arc<Failure>) {
+        if self.storing.head.take().is_some() {
+            self.download.set_head(HeadOutcome::Failed(Arc::clone(failure)));
+        }
+    }
+
+    /// Transfers the body until it ends, or is no longer wanted. If the file is not begun, a body
+    /// that arrives at once is stored with one call to the spool, and the head says whether that
+    /// succeeded.
     ///
     /// Dropping the future discards the bytes.
     pub(super) async fn receive(
@@ -147,7 +207,10 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             };
             body = match self.request_rest(failure).await {
                 Resumption::Joined(rest) => Ok(rest),
-                Resumption::Changed(answer) => return Changed(answer),
+                Resumption::Changed(answer) => {
+                    self.fail_head(&Arc::new(Failure::Changed));
+                    return Changed(answer);
+                }
                 Resumption::Lost(failure) => return Done(self.give_up(failure).await),
             };
         }
@@ -191,7 +254,12 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
             // A dropped `gather` loses nothing: it waits only while it holds no bytes.
-            let mut gathered = self.run_until_ended(gather(body)).await?;
+            let within = if self.storing.head.is_some() { HELD_WITHIN } else { Duration::MAX };
+            let Ok(mut gathered) = self.run_until_ended(timeout(within, gather(body))).await?
+            else {
+                self.begin().await;
+                continue;
+            };
             if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
                 // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the
                 // end it is unknown whether these bytes are the last.
@@ -247,28 +315,25 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         if self.end.is_some_and(|end| feed.length().saturating_add(size) > end) {
             return Err(Failure::Wrong("it is longer than announced"));
         }
-        if self.storing.writer.is_some()
+        if !self.storing.file.is_none()
             && feed.length().saturating_add(size) > self.ground.patience.most
         {
             self.stop_storing()?;
         }
-        let left = match self.storing.writer.take() {
+        if is_last && !self.storing.file.is_none() {
+            self.storing.last = stretch;
+            return Ok(());
+        }
+        let left = match self.writer().await {
             None => stretch,
-            Some(writer) if is_last => {
-                (self.storing.writer, self.storing.last) = (Some(writer), stretch);
-                Vec::new()
-            }
             Some(writer) => match self.ground.store.write(writer, Writer::write, stretch).await {
                 Ok((writer, stretch)) => {
-                    self.storing.writer = Some(writer);
+                    self.storing.file = ResponseFile::Begun(writer);
                     feed.written(stretch);
                     Vec::new()
                 }
                 Err((error, stretch)) => {
-                    let (url, reason) = (self.download.url(), error_chain(&error));
-                    warn!(url, error = reason, "the page cannot be stored any further");
-                    self.storing.disk_error = Some(error);
-                    feed.spill();
+                    self.stop_after(error);
                     stretch
                 }
             },
@@ -287,7 +352,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     fn stop_storing(&mut self) -> Result<(), Failure> {
         let (url, most) = (self.download.url(), self.ground.patience.most);
         warn!(url, most, "the page is larger than the storage limit (max-body)");
-        self.storing.writer = None;
+        self.storing.file = ResponseFile::None;
         self.storing.is_too_large = true;
         self.feed().spill();
         if self.feed().close_unread() { Err(Failure::TooLarge { most }) } else { Ok(()) }
@@ -387,15 +452,14 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
 
     async fn finish(mut self, trailers: Option<HeaderMap>, status: StatusCode) -> DownloadEnd {
         let lines = trailers.as_ref().map(head::write_lines);
-        let finished = match self.storing.writer.take() {
-            Some(writer) => {
-                let about = (&*self.job.places, self.received);
-                let body = (writer, self.storing.last.clone());
-                outdated::store_response(self.ground.store, self.download, about, body, lines).await
-            }
-            None => Ok(()),
-        };
-        if let (Ok(()), Some((post, get))) = (&finished, &self.answers) {
+        let file = std::mem::take(&mut self.storing.file);
+        let is_storing = !file.is_none();
+        let body = (file, self.storing.last.clone());
+        let about = (&*self.job.places, self.received);
+        let finished =
+            outdated::store_response(self.ground.store, self.download, about, body, lines).await;
+        if let Some((post, get)) = self.answers.as_ref().filter(|_| is_storing && finished.is_ok())
+        {
             self.answer_get(post, get).await;
         }
         let url = self.download.url();
@@ -417,6 +481,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         // A client that has received everything must find the stored copy, and must not join this
         // download: a copy that is not fresh is revalidated.
         self.ground.downloads.leave(self.download);
+        self.publish_head(!matches!(outcome, DownloadEnd::Unkeepable(_)));
         // The readers get the whole body, even if it could not be stored.
         if !self.storing.last.is_empty() {
             self.feed().written(std::mem::take(&mut self.storing.last));
@@ -446,7 +511,8 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             _ => self.job.leaving_rules.keeps_broken && resume::is_worth_saving(&failure),
         };
         // A longer segment of the same body stays.
-        if let Some(writer) = self.storing.writer.take().filter(|_| keeps)
+        if let ResponseFile::Begun(writer) = std::mem::take(&mut self.storing.file)
+            && keeps
             && let Err(error) = self.ground.store.finish_short(writer).await
         {
             let url = self.download.url();
@@ -455,6 +521,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         // Only after saving: a client that retries at once then resumes from the segment.
         self.ground.downloads.leave(self.download);
         let failure = Arc::new(failure);
+        self.fail_head(&failure);
         self.feed().finish(BodyEnd::Broken(Arc::clone(&failure)));
         match self.storing.disk_error.take() {
             // There are no readers, so the storage failure is the relevant error.

@@ -23,6 +23,8 @@ impl<A: OriginClient> BodyTransfer<'_, A> {
         let Some(mark) = self.resuming.mark.clone().filter(|_| resume::may_go_on(&failure)) else {
             return Resumption::Lost(failure);
         };
+        // The client gets the head before the wait for the rest.
+        self.begin().await;
         let (from, url) = (self.feed().length(), self.download.url());
         if from > self.resuming.had {
             (self.resuming.attempts, self.resuming.had) = (0, from);

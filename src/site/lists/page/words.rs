@@ -111,7 +111,7 @@ pub(super) fn kinds(chosen: Option<ContentClass>) -> Vec<SelectOption> {
         (tr("data"), Some(ContentClass::Data)),
     ];
     let choice = |(label, kind): (Text, Option<ContentClass>)| SelectOption {
-        value: kind.map(ContentClass::name).unwrap_or_default(),
+        value: kind.map(ContentClass::as_str).unwrap_or_default(),
         label,
         chosen: chosen == kind,
     };
