@@ -1,6 +1,7 @@
 //! The basis of every layer: the clock, tasks, the mode, owners, small files, the texts of pages.
 
 pub mod basic;
+pub(crate) mod blocking;
 pub mod clock;
 pub mod context;
 pub mod control_path;

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use tokio::task::spawn_blocking;
 use wwwoffle_config::edit::{Edit, EditResult};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
@@ -133,14 +132,5 @@ impl Live {
         state.faults = None;
         self.config.store(Arc::new(config));
         AppliedOptions { options, restart }
-    }
-}
-
-/// Runs a blocking disk operation on a thread for such operations.
-pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
-    match spawn_blocking(run).await {
-        Ok(done) => done,
-        // Only a panic ends a blocking call early. The panic is resumed in the caller.
-        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }

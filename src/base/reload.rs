@@ -20,9 +20,10 @@ use wwwoffle_config::{
     changes, load,
 };
 
+use crate::base::blocking::blocking;
 use crate::base::clock;
 use crate::base::context::BaseContext;
-use crate::base::live::{AppliedOptions, Change, ConfigFileChange, ConfigFileState, blocking};
+use crate::base::live::{AppliedOptions, Change, ConfigFileChange, ConfigFileState};
 
 /// Interval between checks whether a file has changed. A change is used only if the next check
 /// finds no further change, because an editor may still be writing.

@@ -13,7 +13,7 @@ use wwwoffle_spool::{Body as StoredBody, BodyFile, Partial, VerifiedReader, Veri
 
 use super::buffers::{Buffer, Buffers};
 use super::store::{Store, StoredCopy};
-use crate::base::live::blocking;
+use crate::base::blocking::blocking;
 use crate::net::upstream::{BoxError, Failure};
 
 /// A response body on its way to a client.

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use tracing::{info, warn};
 use wwwoffle_index::{Error, Index, ReindexScope, Viewer};
 
+use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
-use crate::base::live::blocking;
 use crate::base::owner::Owner;
 use crate::storage::context::StorageContext;
 

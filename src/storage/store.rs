@@ -24,7 +24,7 @@ use self::hot::HotSet;
 pub use self::hot::{CachedLookup, OPEN_FILE};
 pub use self::stored_copy::{EntryIdentity, StoredCopy, StoredSegments};
 use super::body::length;
-use crate::base::live::blocking;
+use crate::base::blocking::blocking;
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;

@@ -62,7 +62,7 @@ pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
 /// Calls [`read_connectivity_blocking`] outside the threads of the runtime.
 pub(super) async fn read_connectivity() -> io::Result<Connectivity> {
-    crate::base::live::blocking(read_connectivity_blocking).await
+    crate::base::blocking::blocking(read_connectivity_blocking).await
 }
 
 #[cfg(target_os = "linux")]

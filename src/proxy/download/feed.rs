@@ -16,6 +16,7 @@ use hyper::HeaderMap;
 use hyper::body::Frame;
 use tokio::sync::{Notify, watch};
 
+use crate::base::blocking::blocking;
 use crate::net::upstream::Failure;
 use crate::proxy::presence::Presence;
 use crate::storage::body::{BodyError, length};
@@ -341,10 +342,7 @@ async fn read_disk(disk: Arc<dyn ReadAt>, offset: u64, size: usize) -> Result<By
         }
         Ok(Bytes::from(buffer))
     };
-    tokio::task::spawn_blocking(read)
-        .await
-        .unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
-        .map_err(|error| BodyError::Disk(Arc::new(error)))
+    blocking(read).await.map_err(|error| BodyError::Disk(Arc::new(error)))
 }
 
 #[cfg(test)]

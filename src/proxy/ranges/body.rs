@@ -9,9 +9,9 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
-use tokio::task::spawn_blocking;
 use wwwoffle_spool::{Error, VerifiedReader};
 
+use crate::base::blocking::blocking;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::Body;
 use crate::storage::body::BodyError;
@@ -54,15 +54,13 @@ impl RangeReader {
             Some(BodyPiece::Content(span)) => span,
         };
         let mut verified = self.verified;
-        let read = spawn_blocking(move || {
+        let (read, verified) = blocking(move || {
             let read = read_from(&mut verified, span);
             (read, verified)
-        });
-        let read = read.await.unwrap_or_else(|panicked| {
-            std::panic::resume_unwind(panicked.into_panic());
-        });
-        self.verified = read.1;
-        match read.0 {
+        })
+        .await;
+        self.verified = verified;
+        match read {
             // The head of the response declared these bytes, so the end of the file is an error.
             Ok(None) => Err(BodyError::Disk(Arc::new(ErrorKind::UnexpectedEof.into()))),
             Ok(Some(bytes)) => {

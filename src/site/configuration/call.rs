@@ -7,8 +7,9 @@ use wwwoffle_config::edit::without_secrets;
 use wwwoffle_config::{ChangeError, Faults, TextStamp};
 
 use super::super::caller::Caller;
+use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
-use crate::base::live::{AppliedOptions, Change, ConfigFileChange, blocking};
+use crate::base::live::{AppliedOptions, Change, ConfigFileChange};
 use crate::proxy::body::{self, Body};
 use crate::site::api::fault::CallFault;
 use crate::site::api::{JSON, json};

@@ -10,10 +10,10 @@ use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderValue};
 use hyper::{Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
-use tokio::task::spawn_blocking;
 use wwwoffle_archive::{ExportOptions, to_warc_one};
 use wwwoffle_spool::Spool;
 
+use crate::base::blocking::blocking;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -60,16 +60,15 @@ pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> R
     let Some(bytes) = read_whole(body).await else {
         return saved(caller, decode_body(caller, &copy).0);
     };
-    let read = spawn_blocking(move || {
+    let read = blocking(move || {
         let text = text::source(content_type.as_deref(), &url, &bytes);
         text.map_or_else(|| Err(Bytes::from(bytes)), |text| Ok(Bytes::from(text)))
     });
     match read.await {
-        Ok(Ok(text)) => {
+        Ok(text) => {
             source_response(caller, body_in_pieces(text, turn), "text/plain; charset=utf-8", None)
         }
-        Ok(Err(bytes)) => saved(caller, body_in_pieces(bytes, turn)),
-        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+        Err(bytes) => saved(caller, body_in_pieces(bytes, turn)),
     }
 }
 

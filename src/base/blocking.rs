@@ -1,0 +1,181 @@
+//! Threads for blocking calls.
+//!
+//! Tokio starts a thread for each call of a burst, and then wakes the thread that has been idle for
+//! longest. So many threads take turns, each with cold caches. This pool wakes the thread that
+//! became idle last, and only one at a time: a thread that takes a call wakes the next one if more
+//! calls wait. So a burst of short calls needs two threads, and calls that wait for the disk get
+//! one thread each.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+/// The largest number of threads. More calls wait for a free thread.
+const MAX_THREADS: usize = 256;
+
+/// The time after which an idle thread ends.
+const KEEP_IDLE: Duration = Duration::from_secs(10);
+
+static POOL: Pool = Pool(Mutex::new(PoolState {
+    calls: VecDeque::new(),
+    idle: Vec::new(),
+    threads: 0,
+    is_waking: false,
+}));
+
+/// Runs a blocking operation, for example on the disk, on a thread for such operations. Dropping
+/// the future does not end the operation.
+pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    // The clock of a test runtime stands still only during calls that Tokio knows.
+    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return match spawn_blocking(run).await {
+            Ok(done) => done,
+            // Only a panic ends a blocking call early. The panic is resumed in the caller.
+            Err(error) => resume_unwind(error.into_panic()),
+        };
+    }
+    let (done, result) = oneshot::channel();
+    POOL.submit(Box::new(move || {
+        // Fails if nobody waits for the result any more.
+        let _ = done.send(catch_unwind(AssertUnwindSafe(run)));
+    }));
+    match result.await {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => resume_unwind(panic),
+        // Unreachable: each call that was submitted is run.
+        Err(never_run) => resume_unwind(Box::new(never_run)),
+    }
+}
+
+type Call = Box<dyn FnOnce() + Send>;
+
+struct Pool(Mutex<PoolState>);
+
+struct PoolState {
+    /// The calls that wait for a thread.
+    calls: VecDeque<Call>,
+    /// The idle threads. The last one became idle last.
+    idle: Vec<Thread>,
+    threads: usize,
+    /// Whether a thread was started or woken and has not looked for calls yet.
+    is_waking: bool,
+}
+
+impl Pool {
+    fn lock(&self) -> MutexGuard<'_, PoolState> {
+        // No code that can panic runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn submit(&'static self, call: Call) {
+        let mut state = self.lock();
+        state.calls.push_back(call);
+        self.wake_one(state);
+    }
+
+    /// Wakes or starts a thread if calls wait and no thread is on its way.
+    fn wake_one(&'static self, mut state: MutexGuard<'static, PoolState>) {
+        if state.is_waking || state.calls.is_empty() {
+            return;
+        }
+        if let Some(thread) = state.idle.pop() {
+            state.is_waking = true;
+            drop(state);
+            thread.unpark();
+        } else if state.threads < MAX_THREADS {
+            state.is_waking = true;
+            state.threads += 1;
+            drop(state);
+            let thread = thread::Builder::new().name("blocking".into());
+            if thread.spawn(|| self.work()).is_err() {
+                // Without any thread the call would wait forever.
+                let mut state = self.lock();
+                state.is_waking = false;
+                state.threads -= 1;
+                let call = if state.threads == 0 { state.calls.pop_front() } else { None };
+                drop(state);
+                if let Some(call) = call {
+                    call();
+                }
+            }
+        }
+    }
+
+    /// Takes calls until there have been none for some time.
+    fn work(&'static self) {
+        let mut state = self.lock();
+        state.is_waking = false;
+        loop {
+            state = if let Some(call) = state.calls.pop_front() {
+                self.wake_one(state);
+                call();
+                self.lock()
+            } else if let Some(state) = self.wait(state) {
+                state
+            } else {
+                return;
+            };
+        }
+    }
+
+    /// Waits until the thread is woken. `None` if it was idle for too long.
+    fn wait(
+        &'static self,
+        mut state: MutexGuard<'static, PoolState>,
+    ) -> Option<MutexGuard<'static, PoolState>> {
+        let this = thread::current();
+        let until = Instant::now() + KEEP_IDLE;
+        state.idle.push(this.clone());
+        loop {
+            drop(state);
+            thread::park_timeout(until.saturating_duration_since(Instant::now()));
+            state = self.lock();
+            let Some(place) = state.idle.iter().position(|idle| idle.id() == this.id()) else {
+                state.is_waking = false;
+                return Some(state);
+            };
+            if Instant::now() >= until {
+                state.idle.remove(place);
+                state.threads -= 1;
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::Barrier;
+
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn calls_that_wait_for_each_other_run_at_once() {
+        let together = Arc::new(Barrier::new(20));
+        let calls = (0..20).map(|number| {
+            let together = Arc::clone(&together);
+            blocking(move || {
+                together.wait();
+                number
+            })
+        });
+        let done = futures_util::future::join_all(calls).await;
+        assert!(done.into_iter().eq(0..20));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_panic_is_resumed_in_the_caller() {
+        let failed = AssertUnwindSafe(blocking(|| panic!("it failed"))).catch_unwind().await;
+        assert!(failed.is_err());
+        assert_eq!(blocking(|| 1).await, 1);
+    }
+}
