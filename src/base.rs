@@ -20,6 +20,7 @@ pub mod process_group;
 pub mod reload;
 pub mod run_directory;
 pub mod shown;
+pub mod site_login;
 pub mod small_file;
 pub mod spelling;
 pub mod statistics;

@@ -63,6 +63,7 @@ pub mod reply;
 pub mod rules;
 mod serve_copy;
 pub mod site;
+mod site_logins;
 mod small_body;
 mod stand_in;
 pub mod status;
@@ -91,6 +92,7 @@ use self::max_forwards::options_response;
 use self::plan::{plan_request, reads};
 use self::presence::Presence;
 use self::receive::{ReceivedRequest, receive};
+use self::site_logins::LoginClient;
 use self::target::{BadTarget, Target};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
@@ -210,14 +212,14 @@ async fn answer_resource(
     received: ReceivedRequest,
 ) -> Response<Body> {
     let ReceivedRequest { mode, resource, parts, form, rest } = received;
-    let owner = client.connection.owner();
+    let (owner, from) = (client.connection.owner(), LoginClient::of(&client.connection));
     let mut request = ProxyRequest::new(context, owner, resource, parts, form, mode);
     let record = RequestRecord::of(context, &request);
     let mut response = 'response: {
         if let Some(response) = stand_in::response(context, &client.connection, &request) {
             break 'response response;
         }
-        let plan = match plan_request(context, &mut request).await {
+        let plan = match plan_request(context, &mut request, Some(from)).await {
             Ok(plan) => plan,
             Err(error) => break 'response reply::not_chosen(context, &request, &error),
         };

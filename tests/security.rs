@@ -12,4 +12,5 @@ mod permissions;
 mod referred;
 pub(crate) mod routes;
 mod secrets;
+mod site_logins;
 mod spool_owner;

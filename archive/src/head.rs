@@ -78,9 +78,11 @@ pub(crate) fn without_cookies(head: &[u8]) -> Vec<u8> {
     without(head, &SETS_COOKIE)
 }
 
-/// Removes the sealed body of a form from a stored head, because only this spool can decrypt it.
-pub(crate) fn without_form(head: &[u8]) -> Vec<u8> {
-    without(head, &[wwwoffle_http::head::FORM.as_str()])
+/// Removes from a stored head the sealed body of a form, which only this spool can decrypt, and the
+/// login record, from which a password could be guessed.
+pub(crate) fn without_own_fields(head: &[u8]) -> Vec<u8> {
+    use wwwoffle_http::head::{FORM, LOGIN};
+    without(head, &[FORM.as_str(), LOGIN.as_str()])
 }
 
 fn without(head: &[u8], names: &[&str]) -> Vec<u8> {

@@ -81,6 +81,12 @@ pub trait Placement {
         request: &[u8],
         answer: &[u8],
     ) -> Place;
+
+    /// Adds to the head of the request what opens the response to the login in `url`. This default
+    /// adds nothing.
+    fn add_login(&self, _url: &CanonicalUrl, request: Vec<u8>) -> Vec<u8> {
+        request
+    }
 }
 
 /// A placement that ignores variants.

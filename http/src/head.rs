@@ -59,11 +59,18 @@ pub fn has_credentials(request: &HeaderMap) -> bool {
 /// Whether a request field is secret. Such a field is never written in clear.
 #[must_use]
 pub fn is_secret(name: &HeaderName) -> bool {
-    [COOKIE, PROXY_AUTHORIZATION, FORM].contains(name) || is_credential(name)
+    [COOKIE, PROXY_AUTHORIZATION, FORM, LOGIN].contains(name) || is_credential(name)
 }
 
 /// The field of a stored request that holds the sealed body of its form.
 pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
+
+/// The field of a stored request that holds the login record of its response.
+pub const LOGIN: HeaderName = HeaderName::from_static("wwwoffle-login");
+
+/// The fields of a response with a proof that the server knows the password (RFC 7616 §3.5). The
+/// password could be guessed from it, so they are never written.
+const PROOFS: [&str; 2] = ["authentication-info", "proxy-authentication-info"];
 
 /// A malformed stored head. It was already malformed when it was stored, because the spool has
 /// verified its checksum.
@@ -76,7 +83,7 @@ pub struct MalformedHead;
 pub fn write_response(status: StatusCode, fields: &HeaderMap) -> Vec<u8> {
     let reason = status.canonical_reason().unwrap_or_default();
     let mut head = format!("HTTP/1.1 {} {reason}\r\n", status.as_str()).into_bytes();
-    write_fields(&mut head, fields.iter());
+    write_fields(&mut head, fields.iter().filter(|(name, _)| !PROOFS.contains(&name.as_str())));
     head.extend_from_slice(b"\r\n");
     head
 }
@@ -111,11 +118,11 @@ fn shorten_referer(fields: &mut HeaderMap) {
     fields.extend(origin.map(|origin| (REFERER, origin)));
 }
 
-/// Adds the field [`FORM`] to the head of a request.
+/// Adds a field of ours, such as [`FORM`] or [`LOGIN`], to the head of a request.
 #[must_use]
-pub fn with_form(request: &[u8], value: &str) -> Vec<u8> {
+pub fn with_field(request: &[u8], name: &HeaderName, value: &str) -> Vec<u8> {
     let fields = request.strip_suffix(b"\r\n").unwrap_or(request);
-    [fields, FORM.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n\r\n"].concat()
+    [fields, name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n\r\n"].concat()
 }
 
 /// Writes only the secret fields of a request, for encryption.

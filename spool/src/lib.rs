@@ -74,7 +74,7 @@ pub use entry::gzip::{RewriteBounds, RewriteOutcome};
 pub use entry::holder::SharedBody;
 pub use entry::layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use entry::part::MAX_VALIDATOR;
-pub use entry::place::{MAX_OWNER, MAX_VARIANT, Place};
+pub use entry::place::{MAX_LOGIN, MAX_OWNER, MAX_VARIANT, Place};
 pub use entry::summary::Summary;
 pub use entry::verified::VerifiedReader;
 pub use entry::{Body, BodyBytes, BodyFile, Entries, Entry, Lookup, Verifier};

@@ -31,7 +31,7 @@ use crate::fs::names::names;
 use crate::fs::parallel::lock;
 use crate::fs::parent;
 use crate::queue::membership::RunId;
-use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind};
+use crate::queue::outgoing::{AttemptState, Outgoing, OutgoingSummary, RequestKind};
 use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
@@ -205,14 +205,24 @@ impl Queue {
             return Err(SpoolFault::SpellingRefused { why }.into());
         }
         let priority = order::raised_priority(known.priority, new.summary.priority);
-        if !membership::requests_more(&new.summary, known) && priority == known.priority {
+        let requests_more = membership::requests_more(&new.summary, known);
+        let may_correct = membership::may_correct_login(&new.summary, known);
+        if !requests_more && !may_correct && priority == known.priority {
             return Ok(AddOutcome::Already);
         }
         let RequestFile::Valid(mut known) = self.read(&new.summary.place.key())? else {
             // The file is unreadable. The fetch detects that and sets it aside.
             return Ok(AddOutcome::Already);
         };
+        let is_corrected = may_correct && known.secrets != new.secrets;
+        if !requests_more && !is_corrected && priority == known.summary.priority {
+            return Ok(AddOutcome::Already);
+        }
         membership::merge(&mut known, new);
+        if is_corrected {
+            known.secrets = new.secrets.clone();
+            known.summary.fetching = AttemptState::default();
+        }
         known.summary.priority = priority;
         self.write(&known)?;
         Ok(AddOutcome::Stronger)

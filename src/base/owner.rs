@@ -23,16 +23,17 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE};
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderName, SET_COOKIE, VARY};
 use sha2::{Digest, Sha256};
-use wwwoffle_spool::{Outgoing, Place, RequesterLocation};
+use wwwoffle_spool::{Entry, Outgoing, Place, RequesterLocation, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost, ParseError};
 
 use crate::base::basic::Login;
+use crate::base::site_login;
 use crate::base::spelling::Spelling;
 use wwwoffle_http::caching::control::{DirectiveScope, ResponseControl};
 use wwwoffle_http::caching::storing::may_share;
-use wwwoffle_http::fields::is_keyed_form;
+use wwwoffle_http::fields::{has_member, is_keyed_form};
 use wwwoffle_http::head::{has_credentials, is_credential};
 
 /// `Set-Cookie2` (RFC 2965), which is obsolete. It is treated like `Set-Cookie`.
@@ -168,9 +169,11 @@ impl ResponseOwner {
         }
         let is_for_all = match asked {
             Identification::Unkeyed => false,
+            Identification::Plainly => control.public || !sets_cookie(answer),
+            // Another login gets another response.
+            _ if has_member(answer, &VARY, AUTHORIZATION.as_str()) => false,
             _ if control.public => true,
             _ if sets_cookie(answer) => false,
-            Identification::Plainly => true,
             Identification::WithCredentials => shared && may_share(&control),
             Identification::AsSomebody => false,
         };
@@ -243,6 +246,9 @@ pub struct Places {
     /// [`accepts_public`](Self::accepts_public)). Other responses are for people who are not logged
     /// in.
     pub credentials: bool,
+    /// The user name of the request's login at the origin, by Basic or Digest, as a URL has it. The
+    /// person's own responses to different logins are stored separately.
+    pub login: Option<Arc<str>>,
     /// The spelling of the URL in the request.
     pub spelling: Spelling,
 }
@@ -255,18 +261,32 @@ impl Places {
     }
 
     /// The places for a request by `owner` for `url`, with these fields. Basic credentials in the
-    /// fields are moved into `url`, so that both ways to send them are equivalent. Credentials of
-    /// any other scheme, and in other fields, only change the key.
+    /// fields are moved into `url`, so that both ways to send them are equivalent. A login is not
+    /// part of the key, and no place depends on a password. Credentials of other schemes, and in
+    /// other fields, only change the key.
     #[must_use]
     pub fn of(url: &mut CanonicalUrl, fields: &HeaderMap, owner: &Owner) -> Self {
         let public = Place::of(&url.without_credentials());
-        let plain = place(url, fields);
+        let login =
+            site_login::login_name(fields).or_else(|| Some(Place::login_name(&url.user()?)));
+        if let Some(Login { user, password }) = fields.get(AUTHORIZATION).and_then(Login::parse) {
+            *url = url.with_credentials(&user, Some(&password));
+        }
+        let keyed = with_identity(url, fields, login.is_some());
+        let plain = Place::of(&keyed);
         let own = plain.clone().owned_by(&owner.to_string());
-        let credentials = plain.key() != public.key();
+        let credentials = login.is_some() || plain.key() != public.key();
+        // The queue has one request for each login.
+        let waiting = match &login {
+            Some(name) => Place::queued_for_login(&keyed, name),
+            None => plain,
+        };
         // In the queue, the person at this machine has no owner text, because most queues have only
         // requests of this person.
-        let queued = if *owner == Owner::Local { plain } else { own.clone() };
-        Self { own, public, queued, credentials, spelling: Spelling::default() }
+        let is_local = *owner == Owner::Local;
+        let queued = if is_local { waiting } else { waiting.owned_by(&owner.to_string()) };
+        let (login, spelling) = (login.map(Arc::from), Spelling::default());
+        Self { own, public, queued, credentials, login, spelling }
     }
 
     /// The places for a request by `owner` for `url`, without credentials in its fields.
@@ -298,13 +318,67 @@ impl Places {
     pub fn of_queued(queued: &Place, local: &LocalHost) -> Option<Self> {
         let owner = Owner::of_queued(queued)?.to_string();
         let public = Place::of(&CanonicalUrl::parse(queued.url(), local).ok()?);
+        let login = queued.login().map(Arc::from);
         let own = match queued.owner() {
+            _ if login.is_some() => public.clone().owned_by(&owner),
             Some(_) => queued.clone(),
             None => queued.clone().owned_by(&owner),
         };
-        let credentials = own.key() != public.clone().owned_by(&owner).key();
+        let credentials = login.is_some() || own.key() != public.clone().owned_by(&owner).key();
         let queued = queued.clone();
-        Some(Self { own, public, queued, credentials, spelling: Spelling::default() })
+        Some(Self { own, public, queued, credentials, login, spelling: Spelling::default() })
+    }
+
+    /// The variant text of the person's own response to the request. `varies` is the variant text
+    /// for its `Vary` field.
+    #[must_use]
+    pub fn own_variant(&self, varies: &str) -> String {
+        let variant = self.spelling.variant(varies);
+        self.login.as_ref().map_or_else(|| variant.clone(), |name| Place::for_login(name, &variant))
+    }
+
+    /// Whether the entry at `place` belongs to the login of the request, or neither has a login.
+    #[must_use]
+    pub fn is_of_login(&self, place: &Place) -> bool {
+        place.owner().is_none() || place.login() == self.login.as_deref()
+    }
+
+    /// The preference for the entry at `place` if a person requests to see what is stored, the
+    /// smallest first. An address without user name means every login. `None` for an entry of
+    /// another login.
+    #[must_use]
+    pub fn preference(&self, place: &Place) -> Option<(bool, u8)> {
+        let may = self.login.is_none() || self.is_of_login(place);
+        let rank = (!self.is_of_login(place), self.spelling.preference(place.variant_text()));
+        may.then_some(rank)
+    }
+
+    /// The places of the entries that are deleted under the address of the request: those of its
+    /// login, or all of the person and of everyone. Blocks.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn to_delete(&self, spool: &Spool) -> Result<Vec<Place>, wwwoffle_spool::Error> {
+        if self.login.is_none() {
+            return Ok(vec![self.own.clone(), self.public.clone()]);
+        }
+        let entries = spool.entries(&self.own)?.found;
+        let places = entries.iter().map(Entry::place).filter(|place| self.is_of_login(place));
+        Ok(places.cloned().collect())
+    }
+
+    /// The address of the request: its URL, with the user name of its login.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.own.clone().with_variant(&self.own_variant("")).address().into_owned()
+    }
+
+    /// Whether segments are stored for the request: for the canonical spelling of the URL only, and
+    /// never for a login.
+    #[must_use]
+    pub fn takes_segments(&self) -> bool {
+        self.spelling.is_canonical() && self.login.is_none()
     }
 
     /// The owner of the request; `None` if this version does not know this kind of owner.
@@ -332,16 +406,11 @@ impl Places {
     }
 }
 
-fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
-    let mut identity = Vec::new();
-    if let Some(authorization) = fields.get(AUTHORIZATION) {
-        if let Some(Login { user, password }) = Login::parse(authorization) {
-            *url = url.with_credentials(&user, Some(&password));
-        } else {
-            let text = String::from_utf8_lossy(authorization.as_bytes());
-            identity.extend_from_slice(credential_identity(&text).as_bytes());
-        }
-    }
+/// The URL without its login, whose key contains the identity in other credentials. This changes
+/// only the key: the rules and the origin use the URL of the request.
+fn with_identity(url: &CanonicalUrl, fields: &HeaderMap, has_login: bool) -> CanonicalUrl {
+    let authorization = fields.get(AUTHORIZATION).filter(|_| !has_login);
+    let mut identity = authorization.map(|value| value.as_bytes().to_vec()).unwrap_or_default();
     // A token against request forgery changes with each session, and does not identify a person.
     let is_stable = |name: &str| !name.contains("csrf") && !name.contains("xsrf");
     let mut further: Vec<_> = fields
@@ -350,33 +419,23 @@ fn place(url: &mut CanonicalUrl, fields: &HeaderMap) -> Place {
         .collect();
     further.sort_by_key(|(name, _)| name.as_str());
     if !further.is_empty() {
-        identity.extend_from_slice(url.key().to_string().as_bytes());
+        identity.extend_from_slice(url.without_credentials().key().to_string().as_bytes());
     }
     for (name, value) in further {
         let line = [name.as_str().as_bytes(), b":", value.as_bytes(), b"\n"];
         identity.extend_from_slice(&line.concat());
     }
+    let url = url.without_credentials();
     if identity.is_empty() {
-        return Place::of(url);
+        return url;
     }
-    // This changes only the key. The rules and the origin use the URL of the request, which does
-    // not change.
     let digest = hex::encode(Sha256::digest(identity));
-    Place::of(&url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes())))
+    url.with_credentials(OTHER_SCHEME, Some(digest.as_bytes()))
 }
 
 /// Whether a field is a credential other than `Authorization`.
 fn is_further_credential(name: &HeaderName) -> bool {
     name != AUTHORIZATION && is_credential(name)
-}
-
-/// The stable identity in credentials. For the Digest scheme, whose credentials change with each
-/// request, it is the `username` (RFC 7616 §3.4). For any other scheme it is the whole text.
-fn credential_identity(authorization: &str) -> &str {
-    let is_digest =
-        authorization.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("digest "));
-    let user = authorization.split_once("username=\"").and_then(|(_, rest)| rest.split('"').next());
-    user.filter(|_| is_digest).unwrap_or(authorization)
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn import_locally(
         }
     };
     let path = Path::new(&wanted.path);
-    let done = import(&own.spool, path, &options, &Placer, &mut watch);
+    let done = import(&own.spool, path, &options, &Placer::default(), &mut watch);
     match failed {
         Some(failure) => Err(failure),
         None => Ok(done.map_err(|error| own.error_text(&error))),

@@ -31,7 +31,7 @@ pub(crate) fn hash(urls: &[String], context: &mut VerbContext<'_>) -> VerbResult
     let VerbContext { settings, terminal } = context;
     let (local, mut status) = (settings.local_host()?, ExitStatus::Done);
     for url in urls {
-        match CanonicalUrl::parse(url, &local).map(|url| Place::of(&url)) {
+        match CanonicalUrl::parse(url, &local).map(|url| Place::of(&url.without_credentials())) {
             Ok(place) => {
                 writeln!(terminal.stdout, "{} {}", place.key(), place.relative_path().display())?;
             }
@@ -168,9 +168,10 @@ pub(super) fn reader(settings: &Settings<'_>) -> VerbResult<Reader> {
 pub(super) fn find(reader: &Reader, places: &Places) -> VerbResult<Option<Entry>> {
     for place in [&places.own, &places.public] {
         let entries = reader.entries(place)?;
-        let preference = |entry: &Entry| places.spelling.preference(entry.place().variant_text());
-        match (entries.found.into_iter().min_by_key(preference), entries.set_aside.first()) {
-            (Some(found), _) => return Ok(Some(found)),
+        let found = entries.found.into_iter();
+        let ranked = found.filter_map(|entry| Some((places.preference(entry.place())?, entry)));
+        match (ranked.min_by_key(|(rank, _)| *rank), entries.set_aside.first()) {
+            (Some((_, found)), _) => return Ok(Some(found)),
             (None, Some(damage)) => {
                 return Err(VerbFailure::plain(format_args!(
                     "{damage}: `wwwoffle get --refresh URL` fetches it again"

@@ -322,6 +322,12 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
         .map_err(|error| error_chain(&error))?
         .without_credentials();
     let target = request.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    // A queued login of an earlier version is part of the key of its place.
+    let mut keyed = CanonicalUrl::parse(places.public.url(), &context.base.local)
+        .map_err(|error| error_chain(&error))?;
+    let owner = places.owner().ok_or(UNKNOWN_OWNER)?;
+    let places =
+        Places { queued: places.queued, ..Places::of(&mut keyed, &request.headers, &owner) };
     let places = Arc::new(places.with_spelling(&Spelling::of(target, &url)));
     let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());

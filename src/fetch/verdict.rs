@@ -70,6 +70,10 @@ pub(super) fn not_kept(
     let code = Some(status.as_u16());
     let error = match reason {
         NotKept::OriginError => format!("the origin responded with {status}"),
+        NotKept::AboutTheRequest if status == StatusCode::UNAUTHORIZED => format!(
+            "the origin refused: {status}: it needs a login, or another user name or password; log \
+             in while online, or request the page again in a browser with the right login"
+        ),
         NotKept::AboutTheRequest => format!("the origin refused: {status}"),
         NotKept::WouldReplaceGood => {
             format!("the origin responded with {status}; the older copy stays")

@@ -99,6 +99,16 @@ pub enum Message<'a> {
         /// The requested URL.
         url: &'a str,
     },
+    /// Offline, and the stored copy needs the login with which it was stored.
+    Locked {
+        /// The requested URL.
+        url: &'a str,
+    },
+    /// Offline, and the password for the stored copy cannot be checked for this client.
+    LockedHere {
+        /// The requested URL.
+        url: &'a str,
+    },
     /// The URL names the stored response to a form, and no response is stored.
     FormAnswer {
         /// The requested URL.
@@ -376,6 +386,8 @@ impl Message<'_> {
             | Self::MustAsk { url, .. }
             | Self::Undecodable { url, .. }
             | Self::NotKept { url }
+            | Self::Locked { url }
+            | Self::LockedHere { url }
             | Self::FormAnswer { url }
             | Self::FormUnknown { url }
             | Self::NothingKept { url }

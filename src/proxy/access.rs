@@ -32,6 +32,9 @@ use self::refusals::ClientRefusals;
 pub struct Access {
     /// The password checks.
     pub logins: Logins,
+    /// The checks of passwords for stored copies of pages behind a login. They are apart, so that a
+    /// wrong password for a site is not counted as one for the proxy.
+    pub site_logins: Logins,
     /// The refusals of clients.
     pub refusals: ClientRefusals,
     /// The number of connections of each client.
@@ -48,6 +51,7 @@ impl Access {
     pub fn new() -> Result<Self, getrandom::Error> {
         Ok(Self {
             logins: Logins::new()?,
+            site_logins: Logins::new()?,
             refusals: ClientRefusals::default(),
             crowd: Crowd::default(),
             names: ArcSwap::default(),

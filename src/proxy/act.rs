@@ -64,6 +64,9 @@ pub(super) async fn execute_decision(
             form_again::confirm(context, &ask, &copy)
         }
         (Decision::Confirm, copy) => offline::confirm(context, &ask, copy.is_some()),
+        (Decision::Refuse(DecisionRefusal::Login), _) => {
+            offline::ask_for_login(context, &ask, found.locked)
+        }
         (Decision::Refuse(refusal), _) => offline::refuse(context, &ask, refusal),
         // Unreachable: these decisions require a stored copy.
         (

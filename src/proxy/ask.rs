@@ -162,6 +162,7 @@ impl ProxyRequest {
         let config = context.base.config();
         let has_body = has_body(&fields) || extensions.get::<UndeclaredBody>().is_some();
         let mut head = ClientHead::new(method, version, fields);
+        add_login(&mut head.fields, &resource.url);
         let intent = head.audience.intent;
         let shown_at = memento::displayed_version(&mut head.fields, &context.base.local)
             .filter(|_| intent == Intent::Part);
@@ -230,17 +231,6 @@ impl ProxyRequest {
                 fields.append(name, value.clone());
             }
         }
-        if let Some(user) = self.resource.url.user()
-            && !fields.contains_key(AUTHORIZATION)
-        {
-            let password = self.resource.url.password().unwrap_or_default();
-            let pair = [user.as_ref(), b":", password.as_ref()].concat();
-            let value = format!("Basic {}", BASE64_STANDARD.encode(pair));
-            if let Ok(mut value) = HeaderValue::from_str(&value) {
-                value.set_sensitive(true);
-                fields.insert(AUTHORIZATION, value);
-            }
-        }
         self.codings.write_accept_encoding(fields);
         censor::request(&self.start.config, &self.bare, fields);
         if self.head.trailers {
@@ -288,6 +278,17 @@ impl ProxyRequest {
     #[must_use]
     pub fn is_for_a_person(&self) -> bool {
         self.asked.intent == Intent::Person
+    }
+}
+
+/// Adds the login in the URL to the fields, unless they have one.
+fn add_login(fields: &mut HeaderMap, url: &CanonicalUrl) {
+    let Some(user) = url.user().filter(|_| !fields.contains_key(AUTHORIZATION)) else { return };
+    let pair = [user.as_ref(), b":", url.password().unwrap_or_default().as_ref()].concat();
+    if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))
+    {
+        value.set_sensitive(true);
+        fields.insert(AUTHORIZATION, value);
     }
 }
 

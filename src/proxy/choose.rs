@@ -12,6 +12,7 @@ use super::decide::MethodKind;
 use super::keep::is_good;
 use super::ranges::part;
 use super::rules::StoragePolicy;
+use super::site_logins::{self, LockedCopy, LoginClient};
 use super::verdict::verdict;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -36,6 +37,8 @@ pub struct CopyLookup {
     is_respelled: bool,
     /// The cached lookups that contained the copies, if all copies come from such lookups.
     lookups: Option<[Arc<CachedLookup>; 2]>,
+    /// A copy that another login opens, if the login of the request opens none.
+    pub(super) locked: Option<LockedCopy>,
 }
 
 impl CopyLookup {
@@ -240,15 +243,22 @@ pub fn stored(copies: &[Arc<StoredCopy>]) -> Vec<StoredVariant<'_>> {
 pub(super) async fn look_up(
     context: &ProxyContext,
     ask: &ProxyRequest,
+    client: Option<LoginClient>,
 ) -> Result<CopyLookup, Error> {
     let is_never_kept = ask.asked.standing != StoragePolicy::Usual && !ask.asked.form_answer;
     if ask.asked.method == MethodKind::Other || is_never_kept {
         return Ok(CopyLookup::default());
     }
     let selecting = || ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
-    let found =
-        find(&context.storage.store, &ask.places, ask.start.config.caching.shared, selecting)
-            .await?;
+    let places = &ask.places;
+    let lookups = context.storage.store.lookups([&places.own, &places.public]).await?;
+    let [own, _] = &lookups;
+    let logins = site_logins::open(context, ask, client, own.all()).await;
+    let is_open = |copy: &StoredCopy| {
+        copy.entry.place().login().is_none() || logins.opened.contains(&copy.identity())
+    };
+    let shared = ask.start.config.caching.shared;
+    let found = among(lookups, places, (shared, &is_open), selecting);
     // Online a copy of another spelling is not used: the origin may have another resource under the
     // requested spelling. The response to a form is an exception, because no origin has it.
     let takes_respelled = ask.start.mode == Mode::Offline || ask.asked.form_answer;
@@ -256,6 +266,7 @@ pub(super) async fn look_up(
     let is_withheld =
         |copy: &StoredCopy| matches!(verdict(context, ask, copy).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
+    let found = CopyLookup { locked: logins.locked, ..found };
     let near = found.fallback_copy().map(Arc::as_ref);
     Ok(match part::find(context, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
@@ -264,7 +275,8 @@ pub(super) async fn look_up(
 }
 
 /// Finds the stored copies at `places` that may answer the client. `shared` says whether we are a
-/// shared cache; `selecting` makes the fields of the request in the form for its origin.
+/// shared cache; `selecting` makes the fields of the request in the form for its origin. The copies
+/// of a login are found by its name; its password is not checked.
 pub(crate) async fn find(
     store: &Store,
     places: &Places,
@@ -272,8 +284,18 @@ pub(crate) async fn find(
     selecting: impl FnOnce() -> HeaderMap,
 ) -> Result<CopyLookup, Error> {
     let lookups = store.lookups([&places.own, &places.public]).await?;
-    let [own, public] = lookups.each_ref().map(|one| one.all().to_vec());
-    let mut public = public;
+    Ok(among(lookups, places, (shared, &|_| true), selecting))
+}
+
+/// Chooses among the copies of both lookups. `is_open` says whether the client may see a copy.
+fn among(
+    lookups: [Arc<CachedLookup>; 2],
+    places: &Places,
+    (shared, is_open): (bool, &dyn Fn(&StoredCopy) -> bool),
+    selecting: impl FnOnce() -> HeaderMap,
+) -> CopyLookup {
+    let [mut own, mut public] = lookups.each_ref().map(|one| one.all().to_vec());
+    own.retain(|copy| places.is_of_login(copy.entry.place()) && is_open(copy));
     public.retain(|copy| places.accepts_public(&copy.fields, shared));
     let is_exact =
         |copy: &Arc<StoredCopy>| places.spelling.is_of(copy.entry.place().variant_text());
@@ -283,17 +305,17 @@ pub(crate) async fn find(
         let [own, public] = [own_others, public_others].map(remove_redirects_back);
         let others = CopyLookup::new(own, public, HeaderMap::new());
         let is_respelled = others.near.is_some();
-        return Ok(CopyLookup {
+        return CopyLookup {
             near: others.near,
             is_respelled,
             lookups: Some(lookups),
             ..CopyLookup::default()
-        });
+        };
     }
     let varies = own.iter().chain(&public).any(|copy| copy.fields.contains_key(VARY));
     // The fields of the request are relevant only if a stored response has `Vary`.
     let request = if varies { selecting() } else { HeaderMap::new() };
-    Ok(CopyLookup { lookups: Some(lookups), ..CopyLookup::new(own, public, request) })
+    CopyLookup { lookups: Some(lookups), ..CopyLookup::new(own, public, request) }
 }
 
 /// Leaves out redirects to their own URL. They were stored for another spelling of this URL, and

@@ -70,6 +70,8 @@ pub enum Queueing {
 pub enum CopyState {
     /// No copy.
     Nothing,
+    /// A copy of a page behind a login, which the request does not open.
+    Locked,
     /// A copy in a coding that the client does not accept and that cannot be decoded.
     Uncoded,
     /// A copy that can be served, as stored or decoded.
@@ -151,6 +153,8 @@ pub enum DecisionRefusal {
     LeftToBrowsers,
     /// The URL names the stored response to a form, and no stored response matches this request.
     FormAnswer,
+    /// Offline, and the stored copy needs another login.
+    Login,
 }
 
 /// Decides about a request. Pure: the same arguments give the same decision. `online` is used only
@@ -168,7 +172,8 @@ pub fn decide(mode: Mode, copy: CopyState, online: OnlineUse, asked: DecisionInp
         _ if asked.only_if_cached => return Decision::Refuse(DecisionRefusal::NotKept),
         StoragePolicy::NeverKept | StoragePolicy::Nearby => return Decision::Pass,
     }
-    if asked.dated && asked.reads() && !asked.upgrade && copy != CopyState::Nothing {
+    let is_there = !matches!(copy, CopyState::Nothing | CopyState::Locked);
+    if asked.dated && asked.reads() && !asked.upgrade && is_there {
         return Decision::ServeVersion;
     }
     match mode {
@@ -193,6 +198,7 @@ fn of_form_answer(copy: CopyState, asked: DecisionInput) -> Decision {
             Decision::Confirm
         }
         CopyState::Whole | CopyState::Uncoded if asked.reads() => Decision::Serve,
+        CopyState::Locked if asked.reads() => Decision::Refuse(DecisionRefusal::Login),
         _ => Decision::Refuse(DecisionRefusal::FormAnswer),
     }
 }
@@ -244,6 +250,9 @@ fn decide_offline(copy: CopyState, asked: DecisionInput) -> Decision {
             Decision::Serve
         }
         _ if asked.noise => Decision::Refuse(DecisionRefusal::Noise),
+        (MethodKind::Get | MethodKind::Head, CopyState::Locked) => {
+            Decision::Refuse(DecisionRefusal::Login)
+        }
         _ if asked.only_if_cached => Decision::Refuse(DecisionRefusal::NotKept),
         _ if asked.queueing == Queueing::Never => Decision::Refuse(DecisionRefusal::NotQueued),
         (MethodKind::Get | MethodKind::Head, CopyState::Nothing) => match asked.intent {
@@ -275,6 +284,7 @@ mod tests {
         let (copy, online) = match words[1] {
             "nothing" => (CopyState::Nothing, OnlineUse::Stale),
             "uncoded" => (CopyState::Uncoded, OnlineUse::Stale),
+            "locked" => (CopyState::Locked, OnlineUse::Stale),
             "fresh" => (CopyState::Whole, OnlineUse::Fresh),
             "refreshing" => (CopyState::Whole, OnlineUse::Refreshing),
             "stale" => (CopyState::Whole, OnlineUse::Stale),

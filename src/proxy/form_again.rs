@@ -34,7 +34,7 @@ pub(super) fn seal(spool: &Spool, places: &Places, body: &[u8], request: Vec<u8>
         return request;
     }
     match spool.seal(&places.queued.key(), body) {
-        Ok(sealed) => head::with_form(&request, &BASE64_STANDARD.encode(sealed)),
+        Ok(sealed) => head::with_field(&request, &head::FORM, &BASE64_STANDARD.encode(sealed)),
         Err(error) => {
             debug!(error = error_chain(&error), "the body of a form cannot be sealed");
             request

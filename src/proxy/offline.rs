@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, PRAGMA, RANGE, TE,
+    WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response};
 use tracing::debug;
@@ -14,11 +15,12 @@ use super::body::Body;
 use super::decide::{DecisionRefusal, MethodKind};
 use super::intent::Intent;
 use super::rules::StoragePolicy;
+use super::site_logins::LockedCopy;
 use super::status::{CacheStatus, HitReason};
-use super::{conditional, like, reply, serve_copy};
+use super::{admit, conditional, like, reply, serve_copy};
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
-use crate::page::message::{Message, Ruled};
+use crate::page::message::{Denied, Message, Ruled};
 use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
@@ -230,6 +232,7 @@ pub(super) fn refuse(
             reply::respond(context, ask, status, &Message::FormAnswer { url })
         }
         DecisionRefusal::NotKept => reply::respond(context, ask, status, &Message::NotKept { url }),
+        DecisionRefusal::Login => ask_for_login(context, ask, None),
         DecisionRefusal::NeverKept => {
             let notice = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
             reply::respond(context, ask, status, &notice)
@@ -245,6 +248,30 @@ pub(super) fn refuse(
                 "not stored, and not queued without confirmation",
             );
             reply::with_status(line, status)
+        }
+    }
+}
+
+/// Asks for the login that opens the stored copy, or says why no login opens it here.
+pub(super) fn ask_for_login(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    locked: Option<LockedCopy>,
+) -> Response<Body> {
+    let (status, url) = (CacheStatus::Refused(DecisionRefusal::Login), ask.bare.as_str());
+    match locked {
+        Some(LockedCopy::Asks(challenge)) => {
+            let mut response = reply::respond(context, ask, status, &Message::Locked { url });
+            response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+            response
+        }
+        Some(LockedCopy::Refused(refusal)) => {
+            let denied = admit::denied(refusal, Denied::Busy);
+            let response = reply::respond(context, ask, status, &Message::Denied(denied));
+            admit::with_challenge(response, denied)
+        }
+        Some(LockedCopy::Closed) | None => {
+            reply::respond(context, ask, status, &Message::LockedHere { url })
         }
     }
 }

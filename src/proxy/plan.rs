@@ -6,6 +6,7 @@ use super::ask::ProxyRequest;
 use super::choose::{self, CopyLookup, is_invalid};
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
+use super::site_logins::LoginClient;
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
@@ -26,17 +27,20 @@ pub(super) struct RequestPlan {
 
 /// Looks up the stored copies for `ask` and decides how to respond. Offline, if no copy or only a
 /// server error is stored, also looks under equivalent URLs. Records the input of the decision in
-/// `ask`.
+/// `ask`. Without `client`, no copy behind a login is opened.
 pub(super) async fn plan_request(
     context: &ProxyContext,
     ask: &mut ProxyRequest,
+    client: Option<LoginClient>,
 ) -> Result<RequestPlan, NotChosen> {
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
-    let mut found = choose::look_up(context, ask).await?;
+    let mut found = choose::look_up(context, ask, client).await?;
     if found.fallback_copy().is_some_and(|copy| !copy.status.is_server_error()) {
         ask.copy.near = found.is_respelled().then_some(Nearness::Spelling);
-    } else if let Some((near, copy)) = Box::pin(near::find(context, ask)).await? {
+    } else if found.locked.is_none()
+        && let Some((near, copy)) = Box::pin(near::find(context, ask)).await?
+    {
         ask.copy.near = Some(near);
         found = CopyLookup::replacing(copy);
     }
@@ -51,7 +55,10 @@ pub(super) async fn plan_request(
     // A version is never revalidated.
     ask.copy.verdict = ask.copy.verdict.filter(|_| then.is_none());
     let copy = then.or(copy);
-    let how = usable_form(ask, copy.as_deref());
+    let how = match usable_form(ask, copy.as_deref()) {
+        CopyState::Nothing if found.locked.is_some() => CopyState::Locked,
+        how => how,
+    };
     if how == CopyState::Uncoded {
         // A copy that cannot be decoded is requested again in a coding that this client accepts.
         ask.codings.use_client_codings();

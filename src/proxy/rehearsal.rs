@@ -84,9 +84,9 @@ impl Rehearsal {
                 _ if !self.may_reach => PredictedAction::Deny,
                 Ruling::Moved { .. } => PredictedAction::Move,
                 Ruling::Blocked { .. } | Ruling::OtherProtocol => PredictedAction::Block,
-                Ruling::Usual(_) => {
-                    PredictedAction::Do(plan_request(context, &mut self.ask).await.ok()?.decision)
-                }
+                Ruling::Usual(_) => PredictedAction::Do(
+                    plan_request(context, &mut self.ask, None).await.ok()?.decision,
+                ),
             })
         })
     }

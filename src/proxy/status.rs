@@ -228,6 +228,7 @@ impl CacheStatus {
             Self::Refused(R::Noise) => "noise",
             Self::Refused(R::OnlyOnline) => "only-online",
             Self::Refused(R::NotKept) => "not-kept",
+            Self::Refused(R::Login) => "login",
             Self::Refused(R::NeverKept) => "dont-cache",
             Self::Refused(R::NotQueued) => "dont-request",
             Self::Refused(R::Unconfirmed) => "confirm-requests",

@@ -53,19 +53,20 @@ impl CopyPair {
 ///
 /// If the disk fails.
 pub async fn look_up(store: &Store, places: &Places) -> Result<CopyPair, Error> {
-    let own = preferred(store, &places.own, &places.spelling).await?;
-    let public = preferred(store, &places.public, &places.spelling).await?;
+    let own = preferred(store, &places.own, places).await?;
+    let public = preferred(store, &places.public, places).await?;
     Ok(CopyPair { own, public: public.filter(|copy| places.accepts_public(&copy.fields, false)) })
 }
 
 async fn preferred(
     store: &Store,
     place: &Place,
-    spelling: &Spelling,
+    places: &Places,
 ) -> Result<Option<StoredCopy>, Error> {
     let entries = store.entries(place).await?.into_iter();
+    let ranked = entries.filter_map(|copy| Some((places.preference(copy.entry.place())?, copy)));
     // Of several entries with the same preference, this returns the first, which is the newest.
-    Ok(entries.min_by_key(|copy| spelling.preference(copy.entry.place().variant_text())))
+    Ok(ranked.min_by_key(|(rank, _)| *rank).map(|(_, copy)| copy))
 }
 
 fn date(copy: &StoredCopy) -> SystemTime {

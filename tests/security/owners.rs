@@ -137,7 +137,7 @@ fn credentials_in_the_url_are_a_login() {
     assert_eq!(known("ada").text(), "for ada");
     daemon.ok(&["offline"]);
     assert_eq!(known("ada").text(), "for ada");
-    assert_eq!(get(&daemon, "ada", &origin.url("/p"), "").status, 504, "it is another page");
+    assert_eq!(get(&daemon, "ada", &origin.url("/p"), "").status, 401, "the login is missing");
     assert_eq!(known("bob").status, 504);
 }
 

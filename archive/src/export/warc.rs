@@ -57,7 +57,7 @@ impl<W: Write> WarcWriter<W> {
         let everyones =
             entry.place().owner().is_none().then(|| head::without_cookies(entry.head()));
         let head = everyones.as_deref().unwrap_or(entry.head());
-        self.add_with(entry, (head, &head::without_form(entry.request())))
+        self.add_with(entry, (head, &head::without_own_fields(entry.request())))
     }
 
     /// Adds a response and its request, with the given heads instead of the stored ones.

@@ -56,7 +56,7 @@ impl Import<'_> {
         let Some(digest) = &refers.digest else { return Ok(None) };
         let mut compared = 0;
         for url in &refers.urls {
-            let place = Place::of(url);
+            let place = Place::of(&url.without_credentials());
             let own = owner.map(|owner| place.clone().owned_by(owner));
             for place in std::iter::once(place).chain(own) {
                 for entry in self.candidates(&place)? {

@@ -99,6 +99,10 @@ impl Import<'_> {
         if self.destination(new, &place, kept.as_ref())? == Destination::Nowhere {
             return Ok(());
         }
+        let request = match place.login() {
+            Some(_) if !self.options.dry_run => self.placing.add_login(&exchange.url, request),
+            _ => request,
+        };
         let entry = NewEntry { asked: when, when, head, request, connection: None };
         let mut sink = self.sink(&place, entry)?;
         let length = self.body(exchange.body, place.owner(), &mut sink)?;

@@ -74,8 +74,14 @@ impl Import<'_> {
             _ => return Err("it is neither a GET nor a POST".into()),
         };
         let secrets = if is_own { secrets(&url, &head) } else { Vec::new() };
-        let mut request =
-            Outgoing::new(Place::of(&key), head.bytes(), kind, when.min(self.options.now));
+        let place = match key.user() {
+            Some(user) => {
+                let name = Place::login_name(&user);
+                Place::queued_for_login(&key.without_credentials(), &name)
+            }
+            None => Place::of(&key),
+        };
+        let mut request = Outgoing::new(place, head.bytes(), kind, when.min(self.options.now));
         request.body = body;
         request.summary.page =
             page.filter(|page| CanonicalUrl::parse(page, &self.options.local).is_ok());

@@ -92,7 +92,7 @@ impl PasswordHash {
     /// # Errors
     ///
     /// The reason why the text is not an acceptable hash.
-    fn parse(text: &str) -> Result<Self, &'static str> {
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
         const NO_HASH: &str = "it is not an argon2id hash; `wwwoffle passwd` makes one";
         if !text.starts_with("$argon2id$") {
             return Err(

@@ -9,6 +9,7 @@
 //! name:value            the request's value, without white space around commas
 //! name                  the request did not have the field
 //! name::9f86d081…       the SHA-256 of a secret or long value, and of `Referer`
+//! authorization:Basic   the scheme of a login, never its hash: a password could be guessed from it
 //! *                     the response depends on more than the request
 //! ```
 //!
@@ -20,8 +21,8 @@ use std::time::SystemTime;
 
 use http::HeaderMap;
 use http::header::{
-    ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_LANGUAGE, DATE, HeaderName, HeaderValue, REFERER,
-    VARY,
+    ACCEPT_ENCODING, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_LANGUAGE, DATE, HeaderName,
+    HeaderValue, REFERER, VARY,
 };
 use sha2::{Digest, Sha256};
 
@@ -261,6 +262,11 @@ fn languages(request: &HeaderMap) -> Option<Languages> {
 /// The part of a variant text for the field `name` of `request`.
 fn part(name: &HeaderName, request: &HeaderMap) -> String {
     let Some(value) = normal(name, request) else { return name.to_string() };
+    if name == AUTHORIZATION {
+        // The responses to different logins are stored separately.
+        let scheme = value.split(|byte| *byte == b' ').next().unwrap_or_default();
+        return format!("{name}:{}", escaped(scheme.get(..MAX_VALUE).unwrap_or(scheme)));
+    }
     let shown = escaped(&value);
     if is_secret(name) || name == REFERER || shown.len() > MAX_VALUE {
         return format!("{name}::{}", hex::encode(Sha256::digest(&value)));

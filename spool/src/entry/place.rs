@@ -7,13 +7,14 @@
 
 mod names;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-use wwwoffle_url::{CanonicalUrl, Key};
+use wwwoffle_url::{CanonicalUrl, Key, url_encode_password};
 
 pub(crate) use names::{SCHEMES, host_directory, host_of, scheme_directory, scheme_of};
 
@@ -31,6 +32,13 @@ pub const MAX_VARIANT: usize = 4 << 10;
 
 /// The prefix of the variant text of a response to another spelling of the URL.
 const RESPELLED: &str = ":spelling::";
+
+/// The prefix of the variant text of a response to a request with a login.
+const OF_LOGIN: &str = ":login::";
+
+/// The longest name of a login in a variant text, in bytes. It leaves room for the longest text for
+/// `Vary` and a spelling.
+pub const MAX_LOGIN: usize = 96;
 
 /// The identity of one entry: its URL, owner, key and variant.
 #[derive(Clone)]
@@ -216,7 +224,69 @@ impl Place {
     /// canonical spelling.
     #[must_use]
     pub fn spelling_of(variant: &str) -> Option<&str> {
+        let variant = match variant.strip_prefix(OF_LOGIN) {
+            Some(rest) => rest.split_once('&')?.1,
+            None => variant,
+        };
         variant.strip_prefix(RESPELLED)?.split('&').next()
+    }
+
+    /// The variant text of a response to a request with a login. `name` is the user name as a URL
+    /// has it, of at most [`MAX_LOGIN`] bytes, and `varies` is the variant text without the login.
+    #[must_use]
+    pub fn for_login(name: &str, varies: &str) -> String {
+        let and = if varies.is_empty() { "" } else { "&" };
+        format!("{OF_LOGIN}{name}{and}{varies}")
+    }
+
+    /// The name of the login of a user, as a URL has it: for an empty name `-`, and for one that is
+    /// too long its digest.
+    #[must_use]
+    pub fn login_name(user: &[u8]) -> String {
+        match url_encode_password(user) {
+            name if name.is_empty() => "-".to_owned(),
+            name if name.len() > MAX_LOGIN => hex::encode(Sha256::digest(user)),
+            name => name,
+        }
+    }
+
+    /// The place of a queued request for `url` with a login. The queue has one request for each
+    /// login.
+    #[must_use]
+    pub fn queued_for_login(url: &CanonicalUrl, name: &str) -> Place {
+        Place::variant(url, name).with_variant(&Place::for_login(name, ""))
+    }
+
+    /// The user name of the login that an entry with this variant text belongs to, as a URL has it.
+    #[must_use]
+    pub fn login_of(variant: &str) -> Option<&str> {
+        variant.strip_prefix(OF_LOGIN)?.split('&').next()
+    }
+
+    /// The user name of the login that the entry belongs to, as a URL has it.
+    #[must_use]
+    pub fn login(&self) -> Option<&str> {
+        Self::login_of(&self.variant)
+    }
+
+    /// The address of the entry: its URL, with the user name of its login, if there is one.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), wwwoffle_url::ParseError> {
+    /// use wwwoffle_spool::Place;
+    /// use wwwoffle_url::{CanonicalUrl, LocalHost};
+    /// let all = Place::of(&CanonicalUrl::parse("http://example.org/a", &LocalHost::default())?);
+    /// let ada = all.clone().with_variant(&Place::for_login("ada", "accept: x"));
+    /// assert_eq!(ada.address(), "http://ada@example.org/a");
+    /// assert_eq!(all.address(), all.url());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn address(&self) -> Cow<'_, str> {
+        match (self.login(), self.url.split_once("://")) {
+            (Some(name), Some((scheme, rest))) => format!("{scheme}://{name}@{rest}").into(),
+            _ => self.url.as_str().into(),
+        }
     }
 
     /// The path of the entry below the root of the spool. For an entry without variant, the path

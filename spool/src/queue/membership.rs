@@ -123,6 +123,15 @@ pub(crate) fn requests_more(new: &OutgoingSummary, known: &OutgoingSummary) -> b
         || new.runs.iter().any(|member| add(&mut members, *member))
 }
 
+/// Whether `new` may have a corrected password: both requests are for the same login at an origin.
+/// The last password counts, and a request that has failed is tried again with it.
+pub(crate) fn may_correct_login(new: &OutgoingSummary, known: &OutgoingSummary) -> bool {
+    new.place.login().is_some()
+        && new.asked_from == known.asked_from
+        && known.kind != RequestKind::Post
+        && new.kind != RequestKind::Post
+}
+
 /// Whether a request made at `new` may reach hosts that a request made at `known` may not.
 fn has_wider_access(new: RequesterLocation, known: RequesterLocation) -> bool {
     (new, known) == (RequesterLocation::Here, RequesterLocation::Elsewhere)

@@ -121,22 +121,28 @@ fn each_owner_has_a_distinct_place() {
 
 #[test]
 fn equal_credentials_have_one_key() {
-    let places = |text, authorization: Option<&str>| {
+    let places = |text: &str, authorization: Option<&str>| {
         let rows: Vec<_> =
             authorization.map(|value| ("authorization", value)).into_iter().collect();
         Places::of(&mut url(text), &fields(&rows), &Owner::Local)
     };
-    let key = |text, authorization| places(text, authorization).own.key();
+    let key = |text: &str, authorization: Option<&str>| {
+        let places = places(text, authorization);
+        (places.own.key(), places.login, places.queued.key())
+    };
     let basic = key("http://h.example/", Some("Basic dTpw"));
     assert_eq!(basic, key("http://u:p@h.example/", None));
     assert_eq!(basic, key("http://h.example/", Some("basic  dTpw")));
+    assert_eq!(basic, key("http://u@h.example/", None), "the password is part of no key");
     assert_ne!(basic, key("http://h.example/", None));
     assert_ne!(basic, key("http://h.example/", Some("Bearer dTpw")));
-    let digest = |nonce| format!("Digest username=\"u\", realm=\"r\", nonce=\"{nonce}\"");
-    assert_eq!(
-        key("http://h.example/", Some(&digest("1"))),
-        key("http://h.example/", Some(&digest("2")))
-    );
+    assert_eq!(basic.1.as_deref(), Some("u"));
+    // A user name without password may be a secret.
+    assert_eq!(key("http://h.example/", Some("Basic dTo=")).1.as_deref(), Some("-"));
+    for nonce in ["1", "2"] {
+        let digest = format!("Digest username=\"u\", realm=\"r\", nonce=\"{nonce}\"");
+        assert_eq!(key("http://h.example/", Some(&digest)), key("http://u@h.example/", None));
+    }
     for (text, authorization, want) in [
         ("http://h.example/", None, false),
         ("http://u:p@h.example/", None, true),
@@ -154,7 +160,7 @@ fn equal_credentials_have_one_key() {
 fn each_credential_in_another_field_has_its_own_key() {
     let places = |rows: &[(&'static str, &'static str)]| {
         let places = Places::of(&mut url("http://h.example/"), &fields(rows), &Owner::Local);
-        (places.own.key(), places.credentials)
+        ((places.own.key(), places.login), places.credentials)
     };
     let (key, basic) = (("x-api-key", "a"), ("authorization", "Basic dTpw"));
     let mut seen = std::collections::HashSet::new();
@@ -164,7 +170,7 @@ fn each_credential_in_another_field_has_its_own_key() {
         &[("private-token", "a")],
         &[key, ("private-token", "a")],
         &[key, basic],
-        &[key, ("authorization", "Basic dTpx")],
+        &[key, ("authorization", "Basic djpw")],
         &[key, ("authorization", "Bearer x")],
         &[basic],
     ] {

@@ -27,7 +27,7 @@ fn canonical(given: &Value, local: &LocalHost) -> UrlAnswer {
     Ok(json!({
         "canonical": url.as_str(),
         "key": url.key().to_string(),
-        "spool_path": Place::of(&url).relative_path().display().to_string(),
+        "spool_path": Place::of(&url.without_credentials()).relative_path().display().to_string(),
     }))
 }
 

@@ -90,6 +90,8 @@ pub(crate) fn all<'a>(text: &'a str, chain: &'a Chain) -> Vec<(u16, Message<'a>)
         ),
         (502, Message::Undecodable { url: text, detail: text }),
         (504, Message::NotKept { url: text }),
+        (401, Message::Locked { url: text }),
+        (403, Message::LockedHere { url: text }),
         (404, Message::FormAnswer { url: text }),
         (504, Message::FormUnknown { url: text }),
         (404, Message::NothingKept { url: text }),

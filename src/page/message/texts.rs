@@ -59,6 +59,8 @@ impl Message<'_> {
             Self::HostRefused { .. } => (403, "host-refused"),
             Self::MustAsk { .. } => (504, "must-ask"),
             Self::NotKept { .. } => (504, "not-kept"),
+            Self::Locked { .. } => (401, "locked"),
+            Self::LockedHere { .. } => (403, "locked-here"),
             Self::NothingKept { .. } => (404, "nothing-kept"),
             Self::Undecodable { .. } => (502, "undecodable"),
             Self::RefreshQueued { .. } => (202, "refresh-queued"),

@@ -32,6 +32,8 @@ impl Message<'_> {
                 vec![PageLink::like(url), PageLink::choices(url)]
             }
             Self::Undecodable { .. }
+            | Self::Locked { .. }
+            | Self::LockedHere { .. }
             | Self::OfflineRefused { .. }
             | Self::TooLargeToQueue { .. } => vec![mode()],
             Self::TunnelOffline { .. } => {

@@ -7,7 +7,7 @@ use hyper::body::Body;
 use hyper::header::CONTENT_LENGTH;
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
-use wwwoffle_spool::{NewEntry, Spool};
+use wwwoffle_spool::NewEntry;
 
 use super::file::{NewFile, ResponseFile};
 use super::part::SavedSegment;
@@ -99,8 +99,7 @@ async fn fetch<A: OriginClient>(
         return store_or_forward(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
-    // Segments are stored for the canonical spelling only.
-    if job.may_resume() && job.places.spelling.is_canonical() {
+    if job.may_resume() && job.places.takes_segments() {
         part =
             SavedSegment::find(ground.store, &job.places, identify(job) != Identification::Plainly)
                 .await;
@@ -230,7 +229,7 @@ async fn continue_segment<A: OriginClient>(
     if let Some(ended) = end_too_long(ground, job, download, length) {
         return ended;
     }
-    let file = new_file((ground.store.spool(), job), &answer, &head, asked, Some(&mark));
+    let file = new_file(ground, job, &answer, &head, asked, Some(&mark)).await;
     download.progress.start_body(part.bytes, length);
     let head = (head, asked.received);
     let mut transfer = BodyTransfer::new(ground, job, download, Some(mark), file, head);
@@ -247,6 +246,9 @@ async fn store_or_forward<A: OriginClient>(
     asked: RequestTimes,
 ) -> AttemptEnd {
     let status = answer.status();
+    if status == StatusCode::UNAUTHORIZED {
+        ground.downloads.login_records.remember_challenge(&job.places.public, answer.headers());
+    }
     let request = job.head.clone().into_parts().0;
     let said = (status, answer.headers());
     let sent = (&job.origin, &request, job.places.as_ref());
@@ -267,12 +269,13 @@ async fn store_or_forward<A: OriginClient>(
     if let Some(ended) = end_too_long(ground, job, download, head.length) {
         return ended;
     }
-    let file = new_file((ground.store.spool(), job), &answer, &head, asked, mark.as_ref());
+    let file = new_file(ground, job, &answer, &head, asked, mark.as_ref()).await;
     let post = file.place().cloned();
     // The response to a POST may also answer a later GET. The copy for that GET is stored under the
-    // canonical spelling, so a request in another spelling stores none.
+    // canonical spelling and without a login, so a request with another spelling or a login stores
+    // none.
     let answers = |get: &&Arc<Places>| {
-        get.spelling.is_canonical()
+        get.takes_segments()
             && job.storage_rules.answers_get(get.public.url(), status, &head.fields, exchange)
     };
     let get = job.get_places.as_ref().filter(answers).map(|get| get.of_answer(whose).clone());
@@ -374,17 +377,30 @@ fn report_failure<A>(
 }
 
 /// The file of a response, not created yet.
-fn new_file(
-    (spool, job): (&Spool, &DownloadJob),
+async fn new_file<A>(
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
     answer: &Answer,
     new_head: &AnswerHead,
     asked: RequestTimes,
     mark: Option<&BodyValidator>,
 ) -> ResponseFile {
-    let variant = freshen::variant(&new_head.fields, job.head.headers());
-    let place = job.places.of_answer(new_head.whose).clone();
-    let place = place.with_variant(&job.places.spelling.variant(&variant));
-    let mut request = head::write_recorded_request(job.head.clone().into_parts().0);
+    let (spool, place) = (ground.store.spool(), job.places.of_answer(new_head.whose));
+    let sent = job.head.clone().into_parts().0;
+    let variant = freshen::variant(&new_head.fields, &sent.headers);
+    let (variant, record) = match new_head.whose {
+        ResponseOwner::Everyone => (job.places.spelling.variant(&variant), None),
+        ResponseOwner::Own => {
+            let records = &ground.downloads.login_records;
+            let record = records.record(place, &sent.method, &sent.headers).await;
+            (job.places.own_variant(&variant), record)
+        }
+    };
+    let place = place.clone().with_variant(&variant);
+    let mut request = head::write_recorded_request(sent);
+    if let Some(record) = record {
+        request = head::with_field(&request, &head::LOGIN, &record);
+    }
     if let Some(form) = &job.body {
         request = form_again::seal(spool, &job.places, form, request);
     }

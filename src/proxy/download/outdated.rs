@@ -94,6 +94,7 @@ pub(super) async fn supersede(
         let stored = copy.stored();
         copy.entry.received() < received
             && places.spelling.is_of(stored.variant)
+            && places.is_of_login(copy.entry.place())
             && fits(&stored, request)
     };
     if let Err(error) = store.remove_if(&places.own, is_older).await {

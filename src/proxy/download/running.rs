@@ -9,6 +9,7 @@ use hyper::HeaderMap;
 
 use super::{Download, DownloadRequest, JoinKey};
 use crate::base::owner::Places;
+use crate::proxy::site_logins::LoginRecords;
 use crate::storage::store::EntryIdentity;
 
 /// The longest time for which a download may stall while new clients still join it.
@@ -20,11 +21,14 @@ pub struct Downloads {
     pub(super) running: Mutex<DownloadTable>,
     /// The longest time for which a download may stall while new clients still join it.
     pub(super) join_within: Duration,
+    /// The login records of new responses.
+    pub(super) login_records: LoginRecords,
 }
 
 impl Default for Downloads {
     fn default() -> Self {
-        Self { running: Mutex::default(), join_within: JOIN_WITHIN }
+        let login_records = LoginRecords::default();
+        Self { running: Mutex::default(), join_within: JOIN_WITHIN, login_records }
     }
 }
 

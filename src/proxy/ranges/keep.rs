@@ -134,8 +134,8 @@ fn part_of(
     if fields.contains_key(SET_COOKIE) || has_member(fields, &VARY, "*") {
         return Err("it applies to this request only".to_owned());
     }
-    if !ask.places.spelling.is_canonical() {
-        return Err("its URL has another spelling than the stored segments".to_owned());
+    if !ask.places.takes_segments() {
+        return Err("its login or the spelling of its URL has no stored segments".to_owned());
     }
     if must_not_be_stored(ask, fields) {
         return Err("it has no-store, which the configuration respects".to_owned());

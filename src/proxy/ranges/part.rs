@@ -28,8 +28,7 @@ pub(in crate::proxy) async fn find(
     ask: &ProxyRequest,
     copy: Option<&StoredCopy>,
 ) -> Option<StoredCopy> {
-    // Segments are stored for the canonical spelling only.
-    let ranges = requested_ranges(ask).filter(|_| ask.places.spelling.is_canonical())?;
+    let ranges = requested_ranges(ask).filter(|_| ask.places.takes_segments())?;
     let own = at(context, ask, &ranges, &ask.places.own).await;
     let is_newer =
         |part: &StoredCopy| copy.is_none_or(|copy| copy.entry.received() < part.entry.received());

@@ -66,7 +66,7 @@ fn run(
             Err(_) => ImportControl::Stop,
         }
     };
-    let done = import(context.storage.store.spool(), path, options, &Placer, &mut watch);
+    let done = import(context.storage.store.spool(), path, options, &Placer::default(), &mut watch);
     if done.as_ref().is_ok_and(|report| report.queued > 0) {
         context.fetch.fetcher.wake();
     }

@@ -55,6 +55,7 @@ fn kept_info(entry: &Entry) -> StoredInfo {
 /// Returns the fields of a request, without those added for the spool.
 fn request_fields(mut headers: HeaderMap) -> Vec<Field> {
     headers.remove(head::FORM);
+    headers.remove(head::LOGIN);
     redacted_fields(&headers)
 }
 

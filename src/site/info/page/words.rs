@@ -80,6 +80,8 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
         R::FormAnswer => tr("Not queued: this is the answer to a form. To get a new one, send \
             the form again."),
         R::NotKept => tr("Not queued: only a saved copy was requested, and there is none."),
+        R::Login => tr("The saved copy was not shown: it needs the user name and password of the \
+            site."),
         R::NeverKept => tr("Not queued: the mode was offline, and this address is never saved."),
         R::NotQueued => tr("Not queued, because of the configuration."),
         R::Unconfirmed => tr("Not queued: it needs your confirmation first."),
@@ -117,6 +119,8 @@ fn describe_decision(decision: Decision) -> Text {
         D::Confirm => tr("You would be asked whether to put it on the queue."),
         D::Refuse(R::NeverKept) => tr("It would not be queued: the mode is offline, and this \
             address is never saved."),
+        D::Refuse(R::Login) => tr("You would be asked for the user name and password of the \
+            site, which open the saved copy."),
         D::Refuse(R::NotQueued) => tr("The configuration prevents queueing it."),
         D::Refuse(_) => tr("It would be neither fetched nor queued."),
     }
