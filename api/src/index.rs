@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use wwwoffle_index::{HostItem, Item, ItemTimes, SessionRequest, SiteItem, Snippet, StoredContent};
 
-use super::EntryItem;
+use super::{EntryItem, EntryOwner};
 
 /// An entry in the index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,9 +13,9 @@ pub struct IndexItem {
     pub url: String,
     /// The key of the URL, in hex.
     pub key: String,
-    /// The owner, if the entry has one.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub owner: Option<String>,
+    /// The owner and the login.
+    #[serde(flatten)]
+    pub whose: EntryOwner,
     /// The site of the host: `example.co.uk`.
     pub site: String,
     /// The title of the page; absent if there is none.
@@ -177,7 +177,7 @@ impl From<Item> for IndexItem {
         Self {
             url: item.place.url().to_owned(),
             key: item.place.key().to_string(),
-            owner: item.place.owner().map(str::to_owned),
+            whose: (&item.place).into(),
             site: item.site,
             title: item.title,
             language: item.language,

@@ -1,5 +1,6 @@
 //! The JSON types of `GET /api/info`: the details of one URL.
 
+use super::EntryOwner;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -107,9 +108,9 @@ pub struct BodyOnDisk {
 /// The stored copy of a URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredInfo {
-    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
+    /// The owner and the login.
+    #[serde(flatten)]
+    pub whose: EntryOwner,
     /// The status of the response.
     pub status: u16,
     /// When the response was received.

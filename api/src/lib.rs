@@ -56,9 +56,9 @@ pub use queue::{Prioritized, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
     ApiError, DaemonProcess, DeleteResponse, DeletedUrls, DownloadItem, DownloadWaiting,
-    EntriesToDelete, EntryItem, FetchAttempts, FetchRequest, FetchResponse, FlushResponse,
-    GetRequest, ItemState, LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts, QueueItem,
-    QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
+    EntriesToDelete, EntryItem, EntryOwner, FetchAttempts, FetchRequest, FetchResponse,
+    FlushResponse, GetRequest, ItemState, LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts,
+    QueueItem, QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
 };
 pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};
 pub use wwwoffle_spool::{Priority, RequestKind};

@@ -72,7 +72,7 @@ impl From<Summary> for EntryItem {
                 .map(|value| String::from_utf8_lossy(&value).into_owned()),
             bytes: summary.body_len,
             stored: summary.stored,
-            owner: summary.place.owner().map(str::to_owned),
+            whose: (&summary.place).into(),
             held: None,
         }
     }
@@ -93,7 +93,7 @@ impl EntryItem {
             content_type: None,
             bytes: 0,
             stored: waiting.queued,
-            owner: waiting.place.owner().map(str::to_owned),
+            whose: (&waiting.place).into(),
             held,
         }
     }

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use wwwoffle_spool::{Priority, RequestKind};
+use wwwoffle_spool::{Place, Priority, RequestKind};
 
 use super::hold::Hold;
 use crate::{Mode, ModeSetting};
@@ -310,6 +310,25 @@ pub struct FetchResponse {
     pub started: u64,
 }
 
+/// The person to whom an entry belongs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EntryOwner {
+    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// The user name of the site's login with which the entry was stored, as a URL has it; absent
+    /// for an entry without a login.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
+}
+
+impl From<&Place> for EntryOwner {
+    fn from(place: &Place) -> Self {
+        let [owner, login] = [place.owner(), place.login()].map(|text| text.map(str::to_owned));
+        Self { owner, login }
+    }
+}
+
 /// A line of the response to `GET /api/entries`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryItem {
@@ -327,9 +346,9 @@ pub struct EntryItem {
     pub bytes: u64,
     /// When the entry was stored, or the request was queued.
     pub stored: Timestamp,
-    /// The owner, as `local`, `user:ada` or `client:192.0.2.1`; absent for public entries.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<String>,
+    /// The owner and the login.
+    #[serde(flatten)]
+    pub whose: EntryOwner,
     /// The reason that holds back a queued request; absent if it is not held back, or for an entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Hold>,

@@ -37,6 +37,34 @@ impl ShownUrl {
         let href = (url.len() <= LONGEST_LINK && is_linkable(&url)).then(|| url.clone());
         Self { text: shortened(&url, SHOWN_URL), href }
     }
+
+    /// Adds the user name of a login to the URL. See [`with_login`].
+    #[must_use]
+    pub fn of_login(self, login: Option<&str>) -> Self {
+        let href = self.href.map(|href| with_login(&href, login));
+        Self { text: with_login(&self.text, login), href }
+    }
+}
+
+/// Adds the user name of a login to a URL without credentials. `login` is the name as a URL has it;
+/// any other text is ignored.
+#[must_use]
+pub fn with_login(url: &str, login: Option<&str>) -> String {
+    let is_usual = |byte: u8| byte.is_ascii_alphanumeric() || b"%!$*+,-.=_~".contains(&byte);
+    match login.filter(|name| !name.is_empty() && name.bytes().all(is_usual)) {
+        Some(name) => url.replacen("://", &format!("://{name}@"), 1),
+        None => url.to_owned(),
+    }
+}
+
+/// The address of a stored entry on one line: its URL, with the user name of its login, but without
+/// a password.
+#[must_use]
+pub fn address(url: &str) -> String {
+    let host = url.split_once("://").map_or("", |(_, rest)| rest);
+    let host = host.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let user = host.rsplit_once('@').map(|(user, _)| user.split(':').next().unwrap_or_default());
+    with_login(&line(&without_credentials(url)), user)
 }
 
 /// Shortens a URL to `characters`, for places where readers only need to distinguish it from other

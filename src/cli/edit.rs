@@ -46,10 +46,10 @@ pub(super) fn remove(
         |spool| forget(spool, &places).map_err(|error| spool_failed(&error)),
     )?;
     for url in &gone.deleted {
-        writeln!(terminal.stdout, "removed {}", shown::line(url))?;
+        writeln!(terminal.stdout, "removed {}", shown::address(url))?;
     }
     for url in &gone.missing {
-        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::line(url))?;
+        writeln!(terminal.stderr, "wwwoffle: not in the spool: {}", shown::address(url))?;
     }
     Ok(if gone.missing.is_empty() { ExitStatus::Done } else { ExitStatus::Failed })
 }
@@ -57,10 +57,12 @@ pub(super) fn remove(
 fn forget(spool: &Spool, all: &[Places]) -> Result<DeletedUrls, wwwoffle_spool::Error> {
     let mut gone = DeletedUrls::default();
     for places in all {
-        let own = spool.remove(&places.own)?;
-        let removed = spool.remove(&places.public)? || own;
+        let mut removed = false;
+        for place in places.to_delete(spool)? {
+            removed |= spool.remove(&place)?;
+        }
         let list = if removed { &mut gone.deleted } else { &mut gone.missing };
-        list.push(places.public.url().to_owned());
+        list.push(places.address());
     }
     Ok(gone)
 }

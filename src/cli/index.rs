@@ -192,7 +192,8 @@ fn print_all<'a, T: Serialize + 'a>(
 }
 
 fn entry_line(entry: &IndexItem) -> String {
-    let (bytes, url) = (shown::bytes(entry.content.bytes), shown::line(&entry.url));
+    let url = shown::with_login(&shown::line(&entry.url), entry.whose.login.as_deref());
+    let bytes = shown::bytes(entry.content.bytes);
     let title = entry.title.as_deref().map(shown::line);
     let title = title.map(|title| format!("  {title}")).unwrap_or_default();
     format!("{:>3} {bytes:>7}  {:.0}  {url}{title}", entry.content.status, entry.times.stored)
@@ -252,7 +253,8 @@ fn print_hits(page: &SearchPage, most: u64, json: bool, out: &mut dyn Write) -> 
 
 fn hit_lines(hit: &SearchHit) -> String {
     let title = hit.item.title.as_deref().map_or("-".into(), shown::line);
-    let head = format!("{}\n  {title}", shown::line(&hit.item.url));
+    let url = shown::with_login(&shown::line(&hit.item.url), hit.item.whose.login.as_deref());
+    let head = format!("{url}\n  {title}");
     let text = shown::line(&hit.snippet.text);
     if text.trim().is_empty() {
         return head;

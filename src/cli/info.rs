@@ -60,8 +60,11 @@ fn print_info(info: &Info<Text>, out: &mut dyn Write) -> VerbResult<()> {
 }
 
 fn print_kept(info: &Info<Text>, copy: &StoredInfo, out: &mut dyn Write) -> VerbResult<()> {
-    let owner = copy.owner.as_deref().unwrap_or("everyone");
+    let owner = copy.whose.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
+    if let Some(login) = &copy.whose.login {
+        writeln!(out, "login       {}", shown::line(login))?;
+    }
     writeln!(out, "status      {}", copy.status)?;
     writeln!(out, "received    {}", copy.received)?;
     writeln!(out, "stored      {}", copy.stored)?;

@@ -43,7 +43,8 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
 
 pub(super) fn line(item: &EntryItem) -> String {
     let status = item.status.map_or_else(|| "-".to_owned(), |status| status.to_string());
-    let (bytes, url) = (shown::bytes(item.bytes), shown::line(&item.url));
+    let url = shown::with_login(&shown::line(&item.url), item.whose.login.as_deref());
+    let bytes = shown::bytes(item.bytes);
     let held = item.held.map(held_in_words);
     let held = held.map(|held| format!("; {held}")).unwrap_or_default();
     format!("{status:>3} {bytes:>7}  {:.0}  {url}{held}", item.stored)

@@ -12,6 +12,7 @@ use super::owners;
 use crate::harness::chromium::Chromium;
 use crate::harness::client::Response;
 use crate::harness::daemon::AS_PERSON;
+use crate::harness::form::form;
 use crate::harness::{Answer, Daemon, Origin, eventually, files, heavy};
 use crate::site::browser::browser;
 use crate::site::gateway::at;
@@ -256,6 +257,65 @@ fn a_queued_page_whose_login_fails_says_so() {
     let listed = || daemon.ok(&["queue"]);
     eventually("the page has failed", || listed().contains("401"));
     assert!(listed().contains("it needs a login"), "{}", listed());
+}
+
+#[test]
+fn each_login_is_listed_shown_and_deleted_by_its_user_name() {
+    let (daemon, mut origin) = (Daemon::start(), Origin::start());
+    origin.on("/page", |exchange| {
+        let login = exchange.seen.fields.get("Authorization").unwrap_or("nobody").to_owned();
+        exchange.answer(&Answer::html(login))
+    });
+    let url = origin.url("/page");
+    let of = |user: &str| url.replacen("://", &format!("://{user}@"), 1);
+    let body = |user| basic(user)["Authorization: ".len()..].trim().to_owned();
+    let users = [ADA, ("bob@x.example", "secret")];
+    for user in users {
+        get(&daemon, &url, &basic(user));
+    }
+    part(&daemon, &mut origin);
+    let (ada, bob) = (of("ada"), of("bob%40x.example"));
+    for arguments in [&["ls"][..], &["ls", "lasttime"]] {
+        let listed = daemon.ok(arguments);
+        assert!(listed.contains(&ada) && listed.contains(&bob), "{listed}");
+    }
+    for (address, user) in [(&ada, users[0]), (&bob, users[1])] {
+        assert_eq!(daemon.ok(&["cat", address]), body(user));
+        assert!(daemon.ok(&["info", address]).contains("login       "), "{address}");
+        assert_eq!(daemon.run(&["history", address]).status, 0, "{address}");
+        let page = daemon.page(&format!("/info/?{address}"));
+        assert!(page.text().contains(address.as_str()), "{}", page.text());
+    }
+    // The URL alone means the newest.
+    assert_eq!(daemon.ok(&["cat", &url]), body(users[1]));
+    assert_ne!(daemon.run(&["cat", &of("eve")]).status, 0);
+    let list = || daemon.page(&format!("/index/http/{}", origin.addr)).text();
+    let chosen = format!("name=\"url\" value=\"{ada}\"");
+    eventually("the list offers the entry", || list().contains(&chosen));
+    assert!(daemon.ok(&["rm", &ada]).contains(&ada));
+    assert_ne!(daemon.run(&["cat", &ada]).status, 0);
+    assert_eq!(daemon.ok(&["cat", &bob]), body(users[1]));
+    daemon.ok(&["rm", &url]);
+    assert_ne!(daemon.run(&["cat", &url]).status, 0);
+}
+
+#[test]
+fn a_deleted_login_can_be_restored() {
+    let (daemon, mut origin) =
+        (Daemon::start(), site("Basic realm=\"staff\"", &[ADA, ("bob", "x")]));
+    let url = origin.url("/page");
+    log_in(&daemon, &url, ADA);
+    log_in(&daemon, &url, ("bob", "x"));
+    part(&daemon, &mut origin);
+    let ada = url.replacen("://", "://ada@", 1);
+    let page = daemon.page(&format!("/info/?{ada}"));
+    let done = daemon.submit(&form(&page.text(), "/control/delete-multiple/url"));
+    assert_eq!(done.status, 303, "{}", done.text());
+    assert_eq!(get(&daemon, &url, &basic(ADA)).status, 401);
+    assert_eq!(get(&daemon, &url, &basic(("bob", "x"))).text(), "pay of bob");
+    let told = daemon.page(done.field("Location")).text();
+    assert_eq!(daemon.submit(&form(&told, "/control/undo")).status, 303);
+    assert_eq!(get(&daemon, &url, &basic(ADA)).text(), "pay of ada");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn full() -> IndexItem {
     IndexItem {
         url: "http://a.example/".into(),
         key: "0a".into(),
-        owner: Some("user:ada".into()),
+        whose: EntryOwner { owner: Some("user:ada".into()), login: Some("a%40b".into()) },
         site: "a.example".into(),
         title: Some("A".into()),
         language: Some("en-GB".into()),
@@ -35,7 +35,7 @@ fn full() -> IndexItem {
 /// An item without any optional field.
 fn minimal() -> IndexItem {
     IndexItem {
-        owner: None,
+        whose: EntryOwner::default(),
         title: None,
         language: None,
         missing: None,
@@ -45,7 +45,8 @@ fn minimal() -> IndexItem {
 }
 
 const FULL: &str = "{\"url\":\"http://a.example/\",\"key\":\"0a\",\"owner\":\"user:ada\",\
-    \"site\":\"a.example\",\"title\":\"A\",\"language\":\"en-GB\",\"content_type\":\"text/html\",\
+    \"login\":\"a%40b\",\"site\":\"a.example\",\"title\":\"A\",\"language\":\"en-GB\",\
+    \"content_type\":\"text/html\",\
     \"class\":\"page\",\"page\":true,\"status\":200,\"bytes\":18446744073709551615,\
     \"file_bytes\":12,\"digest\":\"0b\",\"answered\":\"2026-11-20T12:00:01Z\",\
     \"stored\":\"2026-11-20T12:00:02Z\",\"checked\":\"2026-11-20T12:00:03Z\",\

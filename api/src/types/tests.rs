@@ -218,7 +218,7 @@ fn get_fetch_and_entries() {
             content_type: Some("text/html".into()),
             bytes: 9,
             stored: time(),
-            owner: None,
+            whose: EntryOwner::default(),
             held: None,
         },
         concat!(

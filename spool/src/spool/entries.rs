@@ -201,13 +201,17 @@ impl Spool {
         self.tree().remove_seen(entry)
     }
 
-    /// Removes every entry of a key, whatever its variant, with its older versions and segments.
-    /// Returns false if there was nothing to remove.
+    /// Removes every entry of a key, whatever its variant, with its older versions and segments. If
+    /// the place is that of a login, removes only its entry. Returns false if there was nothing to
+    /// remove.
     ///
     /// # Errors
     ///
     /// If the disk fails.
     pub fn remove(&self, place: &Place) -> Result<bool> {
+        if place.login().is_some() {
+            return self.remove_variant(place);
+        }
         self.tree().remove_after(place, || Ok(false))
     }
 
@@ -227,7 +231,7 @@ impl Spool {
         Removal::new(self.disk_root().stamp(), who)
     }
 
-    /// Removes every entry of a key like [`Spool::remove`], but keeps the files under `removal` for
+    /// Removes entries like [`Spool::remove`], but keeps the files under `removal` for
     /// [`Spool::undo_removal`]. Segments are removed for ever. Returns false if there was nothing
     /// to remove.
     ///

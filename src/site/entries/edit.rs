@@ -25,10 +25,12 @@ pub(in crate::site) async fn forget(
     let places = places(caller, &wanted.urls, &owner)?;
     let (mut gone, store) = (DeletedUrls::default(), &caller.context.storage.store);
     for places in places {
-        let own = store.remove(&places.own).await?;
-        let removed = store.remove(&places.public).await? || own;
+        let (address, mut removed) = (places.address(), false);
+        for place in store.run(move |spool| places.to_delete(spool)).await? {
+            removed |= store.remove(&place).await?;
+        }
         let list = if removed { &mut gone.deleted } else { &mut gone.missing };
-        list.push(places.public.url().to_owned());
+        list.push(address);
     }
     Ok(gone)
 }

@@ -31,7 +31,7 @@ fn kept_info(entry: &Entry) -> StoredInfo {
     let request = head::read_request(entry.request(), b"").ok();
     let content_type = type_in(&response);
     StoredInfo {
-        owner: entry.place().owner().map(str::to_owned),
+        whose: entry.place().into(),
         status: entry.status(),
         received: entry.received(),
         stored: entry.stored(),

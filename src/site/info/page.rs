@@ -61,17 +61,19 @@ pub struct RequestComparison {
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage {
-    let url = ShownUrl::new(&info.url);
+    let login = info.kept.as_ref().and_then(|copy| copy.whose.login.as_deref());
+    let url = ShownUrl::new(&info.url).of_login(login);
+    let address = shown::with_login(&info.url, login);
     let mut view = view! {
         // The other pages about the URL.
         links: view! {
             // The URL, encoded as an argument of an address.
             argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
             // Address of the list of versions, without scheme and host.
-            history: links::history(&info.url),
+            history: links::history(&address),
             versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
             // Address of this page, to which forms return.
-            back: links::info(&info.url),
+            back: links::info(&address),
         },
         referrers: more.referrers.as_deref().map(referrers),
         // The requests of the caller for the URL: the last one, and the next one.
@@ -88,7 +90,7 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
             pinned: info.pinned,
             // Whether the URL alone identifies the entry. Otherwise no button could find it.
             is_named_by_url: info.kept.as_ref().is_some_and(|copy| {
-                lists::is_named_by_url(&info.url, copy.owner.as_deref(), &info.key)
+                lists::is_named_by_url(&info.url, copy.whose.owner.as_deref(), &info.key)
             }),
             // Whether the entry is the response to a form. Such a response cannot be fetched again.
             is_form_answer: CanonicalUrl::parse(&info.url, &LocalHost::default())
@@ -171,7 +173,7 @@ fn sub_resource(part: &PartItem<Text>) -> View {
 }
 
 fn stored_entry(info: &Info<Text>, entry: &StoredInfo, shell: &Shell) -> View {
-    let owner = entry.owner.as_deref();
+    let owner = entry.whose.owner.as_deref();
     view! {
         owner: owner.map_or(tr("for everyone"), |owner| shell.for_whom(owner)),
         key: info.key,

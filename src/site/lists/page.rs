@@ -221,7 +221,8 @@ fn day_of(time: Timestamp, shell: &Shell) -> String {
 }
 
 fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &Shell) -> EntryRow {
-    let url = ShownUrl::new(&item.url);
+    let login = item.whose.login.as_deref();
+    let url = ShownUrl::new(&item.url).of_login(login);
     let title = item.title.as_deref().map(cut);
     let mut notes = Vec::new();
     if item.marks.queued {
@@ -235,7 +236,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
     }
     let versions = u64::from(item.versions);
     notes.extend(count(versions, "{n} older version", "{n} older versions").if_any());
-    if let Some(owner) = &item.owner {
+    if let Some(owner) = &item.whose.owner {
         notes.push(shell.for_whom(owner));
     }
     EntryRow {
@@ -249,19 +250,20 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
         failed: item.content.status >= 400,
         missing: item.missing.map(u64::from),
         notes,
-        info: links::info(&item.url),
+        info: links::info(&shown::with_login(&item.url, login)),
         url,
     }
 }
 
 /// Whether the caller `owner` can select an entry in a list.
 fn is_choosable(item: &IndexItem, owner: &str) -> bool {
-    let of = item.owner.as_deref();
+    let of = item.whose.owner.as_deref();
     let is_theirs = of.is_none_or(|of| of == owner);
     is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
 }
 
-/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a login.
+/// Whether the URL alone identifies an entry of `owner`. That is false for entries for a token, such
+/// as `Authorization: Bearer`.
 pub(in crate::site) fn is_named_by_url(url: &str, owner: Option<&str>, key: &str) -> bool {
     let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return false };
     Place::of(&url).owned_by(owner.unwrap_or_default()).key().to_string() == key

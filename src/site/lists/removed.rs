@@ -16,7 +16,7 @@ use crate::storage::lists;
 use crate::storage::store::Store;
 
 /// Deletes the stored copies of a URL, those of the caller and public ones, so that they can be
-/// restored. Returns whether there were any. If the disk is full the deletion is permanent, because
+/// restored. If the URL has a user name, deletes only the copies of this login. Returns whether there were any. If the disk is full the deletion is permanent, because
 /// its purpose is to free space.
 pub(in crate::site) async fn delete(
     caller: &Caller,
@@ -24,12 +24,14 @@ pub(in crate::site) async fn delete(
     removal: Removal,
 ) -> Result<bool, Error> {
     let places = Places::of_url(url, &caller.owner);
-    let store = &caller.context.storage.store;
-    let own = set_aside(store, &places.own, removal).await?;
-    Ok(set_aside(store, &places.public, removal).await? || own)
+    let (store, mut is_any) = (&caller.context.storage.store, false);
+    for place in store.run(move |spool| places.to_delete(spool)).await? {
+        is_any |= set_aside(store, &place, removal).await?;
+    }
+    Ok(is_any)
 }
 
-/// Deletes all entries under the key of a place, as [`delete`] does.
+/// Deletes all entries under the key of a place, or the one of a login, as [`delete`] does.
 pub(in crate::site) async fn set_aside(
     store: &Store,
     place: &Place,

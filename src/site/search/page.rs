@@ -71,7 +71,7 @@ pub fn hits_that_fit(hits: &[SearchHit]) -> Option<usize> {
 }
 
 fn cost(found: &SearchHit) -> usize {
-    let url = ShownUrl::new(&found.item.url);
+    let url = ShownUrl::new(&found.item.url).of_login(found.item.whose.login.as_deref());
     let title = found.item.title.as_deref().map_or(0, written);
     let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
     HIT + link_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
@@ -116,7 +116,7 @@ fn hit_view(found: &SearchHit, zone: &TimeZone) -> View {
     let title = if title.trim().is_empty() { "" } else { title };
     let title = pieces(title, &found.title_marks);
     view! {
-        url: ShownUrl::new(&item.url),
+        url: ShownUrl::new(&item.url).of_login(item.whose.login.as_deref()),
         title,
         pieces: pieces(&found.snippet.text, &found.snippet.marks),
         cut_before: found.snippet.cut_before,
@@ -185,14 +185,14 @@ pub fn description(shell: &Shell) -> RenderedPage {
 mod tests {
     use super::*;
     use crate::page::testing::{assert_harmless, hostile, shell, time};
-    use wwwoffle_api::{IndexContent, IndexItem, IndexMarks, ItemTimes, ShownSnippet};
+    use wwwoffle_api::{EntryOwner, IndexContent, IndexItem, IndexMarks, ItemTimes, ShownSnippet};
 
     fn found(text: &str) -> SearchHit {
         SearchHit {
             item: IndexItem {
                 url: text.to_owned(),
                 key: String::new(),
-                owner: None,
+                whose: EntryOwner::default(),
                 site: String::new(),
                 title: Some(text.to_owned()),
                 language: None,
@@ -280,7 +280,7 @@ mod tests {
                 content_type: None,
                 bytes: 0,
                 stored: time(),
-                owner: None,
+                whose: EntryOwner::default(),
                 held: None,
             };
             let mut hit = found("A title <of> a page");

@@ -298,7 +298,7 @@ impl ListSource<'_> {
                     content_type: None,
                     bytes: 0,
                     stored: monitor.set,
-                    owner: place.owner().map(str::to_owned),
+                    whose: place.into(),
                     held: None,
                 });
             }

@@ -11,15 +11,18 @@ use crate::tree::Tree;
 use crate::tree::walk::texts;
 
 impl Tree {
-    /// Removes every entry of a key, but keeps the files under `removal` for
+    /// Removes every entry of a key, or the one of a login, but keeps the files under `removal` for
     /// [`Tree::undo_removal`]. Segments are not kept. Returns false if there was nothing to remove.
     pub(crate) fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
         let _moving = self.begin_move();
+        if place.login().is_some() {
+            return self.remove_variant_if(place, None, || self.link_files(place, removal));
+        }
         self.remove_after(place, || self.link_files(place, removal))
     }
 
-    /// Gives every file of a key a second name under `removal`, durably. Returns whether there was
-    /// a file. The caller holds `commit`, also during syncs.
+    /// Gives every file of a key, or of the place of a login, a second name under `removal`,
+    /// durably. Returns whether there was a file. The caller holds `commit`, also during syncs.
     fn link_files(&self, place: &Place, removal: &Removal) -> Result<bool> {
         // An entry in the current batch has no path to which it could be brought back, so it is
         // renamed first.
@@ -73,7 +76,8 @@ impl Tree {
         self.root.sync_names(&directories.iter().map(PathBuf::as_path).collect::<Vec<_>>())
     }
 
-    /// The files of a key, as paths below the root: entries and versions, and their update files.
+    /// The files of a key, or of the place of a login, as paths below the root: entries and
+    /// versions, and their update files.
     fn files_of(&self, place: &Place) -> Result<(Vec<PathBuf>, Vec<PathBuf>)> {
         let single = place.single_path();
         let (beside, among) = (parent(&single), place.variants_path());
@@ -91,6 +95,11 @@ impl Tree {
         let is_entry =
             |file: &PathBuf| matches!(named(file), Some(RemovedKind::Entry | RemovedKind::Version));
         files.retain(is_entry);
+        if place.login().is_some() {
+            let name = among.join(place.variant_name().to_string()).into_os_string();
+            let name = name.to_string_lossy().into_owned();
+            files.retain(|file| file.to_string_lossy().starts_with(&name));
+        }
         let mut overlays = Vec::new();
         for overlay in files.iter().map(|file| overlay_path(file)) {
             if self.root.is_file(&self.root.join(&overlay))? {

@@ -8,7 +8,7 @@ use crate::page::certificates::tests::chain;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::proxy::decide::Decision;
 use crate::proxy::status::{CacheStatus, HitReason};
-use wwwoffle_api::{CompressedFile, Connection};
+use wwwoffle_api::{CompressedFile, Connection, EntryOwner};
 
 fn text_of(text: &str) -> Text {
     tr("{fact}").with("fact", shown::text(text))
@@ -28,7 +28,7 @@ fn info(text: &str, connection: bool) -> Info<Text> {
         chain: chain(text),
     });
     let copy = StoredInfo {
-        owner: Some(text.to_owned()),
+        whose: EntryOwner { owner: Some(text.to_owned()), login: Some(text.to_owned()) },
         status: 200,
         received: time(),
         stored: time(),
@@ -181,7 +181,10 @@ fn each_button_names_its_entry_and_is_absent_for_others() {
     let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
     let of = |owner: Option<&str>, key: String| {
         let plain = info(url, false);
-        let copy = plain.kept.map(|copy| StoredInfo { owner: owner.map(str::to_owned), ..copy });
+        let copy = plain.kept.map(|copy| StoredInfo {
+            whose: EntryOwner { owner: owner.map(str::to_owned), login: None },
+            ..copy
+        });
         body(&Info { key, kept: copy, ..plain })
     };
     let ours = [(None, place.key()), (Some("user:ada"), place.owned_by("user:ada").key())];

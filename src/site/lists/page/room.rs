@@ -48,13 +48,15 @@ pub(in crate::site) fn count_fitting(
 
 fn entry(item: &IndexItem) -> usize {
     let title = item.title.as_deref().map_or(0, |title| written(&cut(title)));
-    let chosen = if item.url.len() <= LONGEST_CHOSEN { written(&item.url) } else { 0 };
-    let owner = item.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
+    let login = item.whose.login.as_deref();
+    let address = shown::with_login(&item.url, login);
+    let chosen = if item.url.len() <= LONGEST_CHOSEN { written(&address) } else { 0 };
+    let owner = item.whose.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
     let kind = written(&shown::text(&item.content.content_type));
-    let url = ShownUrl::new(&item.url);
+    let url = ShownUrl::new(&item.url).of_login(login);
     // The text occurs once for display and twice for screen readers.
     let texts = 3 * written(&url.text);
-    let links = link_size(&url) + written(&links::info(&item.url));
+    let links = link_size(&url) + written(&links::info(&address));
     ENTRY + title + chosen + owner + kind + texts + links
 }
 

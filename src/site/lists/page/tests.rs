@@ -6,13 +6,17 @@ use super::*;
 use crate::page::Templates;
 use crate::page::form::LONGEST_FORM;
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
-use wwwoffle_api::{IndexContent, IndexMarks, ItemTimes};
+use wwwoffle_api::{EntryOwner, IndexContent, IndexMarks, ItemTimes};
+
+fn whose(owner: Option<&str>) -> EntryOwner {
+    EntryOwner { owner: owner.map(str::to_owned), login: None }
+}
 
 fn item(text: &str) -> IndexItem {
     IndexItem {
         url: text.to_owned(),
         key: String::new(),
-        owner: Some(text.to_owned()),
+        whose: whose(Some(text)),
         site: String::new(),
         title: Some(text.to_owned()),
         language: None,
@@ -86,7 +90,7 @@ fn the_longest_page_stays_within_the_template_steps() {
     // A row with every possible field, and each row on another day.
     let row = |number: i64| IndexItem {
         key: key.clone(),
-        owner: None,
+        whose: EntryOwner::default(),
         times: stored_at(time() - jiff::SignedDuration::from_hours(24 * number)),
         ..item("http://a.example/")
     };
@@ -108,7 +112,7 @@ fn a_typical_page_is_small() {
     let mut usual = item("http://www.example.org/a/usual/path/of/a/page.html?with=argument");
     usual.title = Some("A title as pages have them, of some length".to_owned());
     usual.content.content_type = "text/html".to_owned();
-    usual.owner = None;
+    usual.whose.owner = None;
     let shown = ListAddress { sort: Some(Sort::Stored), ..ListAddress::default() };
     let page = page_of(&shown, found(ListItems::Entries(vec![usual; ROWS]), Some("x")));
     assert!(page.body.len() < 100_000, "{} bytes", page.body.len());
@@ -212,7 +216,7 @@ fn only_entries_named_by_their_url_can_be_selected() {
         // An entry for a login, and a response to a form.
         (None, url.key().variant("x").to_string(), false),
     ] {
-        let item = IndexItem { owner: owner.map(str::to_owned), key, ..item("http://a.example/x") };
+        let item = IndexItem { whose: whose(owner), key, ..item("http://a.example/x") };
         assert_eq!(is_choosable(&item, "user:ada"), want, "{owner:?} {}", item.key);
     }
 }
@@ -246,7 +250,7 @@ fn the_number_of_rows_depends_on_their_size() {
     ] {
         let canonical = CanonicalUrl::parse(&url, &LocalHost::default()).unwrap();
         let mut one = item(canonical.as_str());
-        one.owner = None;
+        one.whose.owner = None;
         one.key = Place::of(&canonical).key().to_string();
         one.title = Some(title.to_owned());
         one.content.content_type = "application/xhtml+xml".to_owned();
@@ -266,7 +270,7 @@ fn the_number_of_rows_depends_on_their_size() {
             content_type: None,
             bytes: 0,
             stored: time(),
-            owner: None,
+            whose: EntryOwner::default(),
             held: None,
         };
         let asked = vec![asked; ROWS];
