@@ -38,6 +38,7 @@ mod queue;
 mod settings;
 mod trust;
 mod url;
+mod usage;
 mod verbs;
 
 use std::ffi::OsString;

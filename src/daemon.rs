@@ -24,6 +24,7 @@ use crate::base::hooks::{Hook, Hooks};
 use crate::base::live::{AppliedOptions, Live};
 use crate::base::mode::{Mode, ModeSetting, ModeSwitch};
 use crate::base::statistics::Statistics;
+use crate::base::statistics::usage::QueueQuota;
 use crate::base::tasks::Tasks;
 use crate::base::{clock, log, run_directory};
 use crate::fetch::Fetcher;
@@ -121,6 +122,8 @@ impl Daemon {
         } else {
             Index::open(store.spool(), Some(index_pages))?
         };
+        let (usage, of_base) = (Arc::clone(&statistics), Arc::clone(&base));
+        store.spool().queue().set_meter(Arc::new(QueueQuota { usage, base: of_base }));
         let storage = Arc::new(StorageContext::new(Arc::clone(&base), store, index, statistics));
         let pages = Arc::new(pages(&base, templates)?);
         let tls = ServerCertificates::new(authority)?;

@@ -23,6 +23,7 @@ pub mod left_out;
 pub mod links;
 pub mod message;
 pub mod origin;
+pub(crate) mod quota;
 pub mod templates;
 #[cfg(test)]
 pub mod testing;
@@ -78,6 +79,8 @@ pub struct Shell {
     /// The token for the forms of a local page; empty on message pages, which scripts of an origin
     /// may read.
     pub token: String,
+    /// The notice at the top of the page, for example that a quota is almost used up.
+    pub notice: Option<Text>,
 }
 
 impl Shell {

@@ -53,6 +53,7 @@ mod outcome;
 mod plan;
 pub mod presence;
 mod protocols;
+pub(crate) mod quota;
 pub mod ranges;
 mod receive;
 pub(crate) mod recode;
@@ -219,14 +220,18 @@ async fn answer_resource(
         if let Some(response) = stand_in::response(context, &client.connection, &request) {
             break 'response response;
         }
-        let plan = match plan_request(context, &mut request, Some(from)).await {
+        let mut plan = match plan_request(context, &mut request, Some(from)).await {
             Ok(plan) => plan,
             Err(error) => break 'response reply::not_chosen(context, &request, &error),
         };
         let (url, decision) = (request.resource.url.as_str(), plan.decision);
-        debug!(method = %request.head.method, url, %mode, ?decision, "decided");
+        let (method, owner) = (&request.head.method, &request.owner);
+        debug!(%method, url, %owner, %mode, ?decision, "decided");
         if let Some(question) = gateway::question_first(&request, decision) {
             break 'response question;
+        }
+        if let Some(refused) = quota::apply(context, &mut request, &mut plan) {
+            break 'response refused;
         }
         let finish = ResponseFinish::of(context, &mut request, &plan);
         let response = execute_decision(context, client, request, plan, rest).await;

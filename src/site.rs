@@ -46,6 +46,7 @@ mod routes;
 pub mod search;
 pub mod statistics;
 mod status;
+pub mod usage;
 
 use std::sync::Arc;
 
@@ -62,6 +63,7 @@ use crate::page::guard::GuardRefusal;
 use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::client_connection::PageClient;
+use crate::proxy::quota;
 use crate::site::context::SiteContext;
 
 /// Responds to a request for one of our own pages, or a call of the API, at the local URL `url`.
@@ -99,6 +101,7 @@ async fn respond(
             caller.denied(denied)
         };
     }
+    caller.shell.notice = quota::notice(&caller.context.proxy, &caller.owner);
     if api::has(url.path()) {
         return api::answer(&caller, url.path(), url.arguments(), request).await;
     }

@@ -12,3 +12,4 @@ mod modified;
 mod own_pages;
 mod statistics;
 mod ui;
+mod usage;

@@ -25,6 +25,11 @@ pub enum Hold {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         until: Option<Timestamp>,
     },
+    /// The quota of the user or client is used up.
+    Quota {
+        /// When the quota is renewed.
+        until: Timestamp,
+    },
     /// The origin has asked to wait (`Retry-After`).
     Origin {
         /// When the next request may be sent to the origin.
@@ -72,7 +77,14 @@ impl Hold {
     /// for the request.
     #[must_use]
     pub const fn lasts(self) -> bool {
-        matches!(self, Self::Mode | Self::Window { .. } | Self::Budget { .. } | Self::Asks { .. })
+        matches!(
+            self,
+            Self::Mode
+                | Self::Window { .. }
+                | Self::Budget { .. }
+                | Self::Quota { .. }
+                | Self::Asks { .. }
+        )
     }
 }
 
@@ -96,6 +108,7 @@ mod tests {
                 budget(BudgetOf::Day, true, Some(until)),
                 format!(r#"{{"reason":"budget","of":"day","metered":true{at}"#),
             ),
+            (Hold::Quota { until }, format!(r#"{{"reason":"quota"{at}"#)),
             (Hold::Origin { until }, format!(r#"{{"reason":"origin"{at}"#)),
             (Hold::Distance { until }, format!(r#"{{"reason":"distance"{at}"#)),
             (Hold::Retry { until }, format!(r#"{{"reason":"retry"{at}"#)),

@@ -22,6 +22,7 @@ pub mod runs;
 pub mod scope;
 mod statistics;
 mod types;
+mod usage;
 
 pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
@@ -60,5 +61,6 @@ pub use types::{
     FlushResponse, GetRequest, ItemState, LinkStatus, ModeChange, ModeRequest, Queue, QueueCounts,
     QueueItem, QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
 };
+pub use usage::{DayUsage, QuotaItem, UsageReport};
 pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};
 pub use wwwoffle_spool::{Priority, RequestKind};

@@ -119,6 +119,7 @@ pub use values::{
     password::{ControlPassword, PasswordError, PasswordHash, User, Users},
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
+    quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
     texts::{Markup, Program, Secret, SystemAccount, UserName},
     times::{Pause, Window, Windows},
     words::{Durability, LogLevel, LogTo, NoStore},

@@ -115,7 +115,9 @@ mod requests;
 mod secure;
 
 pub use caching::Caching;
-pub use daemon::{AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, OwnPages, Startup};
+pub use daemon::{
+    AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, OwnPages, Startup, UsageOptions,
+};
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use link::Link;
@@ -198,6 +200,8 @@ config! {
     allowed_hosts: AllowedHosts,
     /// The users who may use this proxy.
     allowed_users: AllowedUsers,
+    /// The usage of each user and client.
+    usage: UsageOptions,
     /// Detection of the link.
     link: Link,
     /// Connections opened with CONNECT.

@@ -16,6 +16,7 @@ pub(crate) mod parent;
 pub(crate) mod password;
 pub(crate) mod plain;
 pub(crate) mod ports;
+pub(crate) mod quotas;
 pub(crate) mod shipped;
 pub(crate) mod texts;
 pub(crate) mod times;

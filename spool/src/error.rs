@@ -78,6 +78,8 @@ pub(crate) enum SpoolFault {
          until some are fetched"
     )]
     ShareUsedUp { limit: usize },
+    #[error("your quota of queued requests is used up: `wwwoffle usage` shows when it is renewed")]
+    QuotaReached,
     #[error(
         "it is not queued, because other spellings of the URL are queued, and {why}: fetch the \
          queue first"
@@ -181,6 +183,12 @@ impl Error {
     #[must_use]
     pub fn is_share_used_up(&self) -> bool {
         matches!(&*self.0, SpoolFault::ShareUsedUp { .. })
+    }
+
+    /// The [`QueueMeter`](crate::QueueMeter) has refused the request.
+    #[must_use]
+    pub fn is_quota_reached(&self) -> bool {
+        matches!(&*self.0, SpoolFault::QuotaReached)
     }
 
     /// The queue already has a request for another spelling of the same URL, and that request

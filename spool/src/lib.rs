@@ -21,6 +21,7 @@
 //! <root>/version lock state secret               format; process that has it open; mode; key of stored secrets
 //! <root>/recent                                  the entries stored last; missing while the spool is closed
 //! <root>/statistics                              the counts of the last days
+//! <root>/usage/2026-11-22                        the counts of a day by user and client
 //! ```
 //!
 //! A file name is the SHA-256 of the canonical URL in hex ([`Place`]). The WARC record also
@@ -102,7 +103,7 @@ pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
 pub use queue::{
     AddOutcome, FinishOutcome, MAX_QUEUE, ParsePriorityError, Priority, Queue, QueueChange,
-    QueueObserver, QueuePosition, RESERVED, share_name,
+    QueueMeter, QueueObserver, QueuePosition, RESERVED, share_name,
 };
 pub use spool::{Options, Reader, Spool};
 pub use tree::check_recent::RecentCheck;

@@ -9,4 +9,5 @@ pub(crate) mod own_pages;
 pub(crate) mod pins;
 pub(crate) mod state;
 pub(crate) mod statistics;
+pub(crate) mod usage;
 pub(crate) mod used;

@@ -18,8 +18,9 @@ pub(crate) mod spellings;
 
 use crate::durability::outbox::request_path;
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use wwwoffle_url::Key;
 
@@ -57,6 +58,16 @@ pub struct Queue {
     index: Mutex<QueueIndex>,
     /// The largest number of requests of one owner.
     share: AtomicUsize,
+    meter: OnceLock<Arc<dyn QueueMeter>>,
+}
+
+/// Counts the requests that each owner adds to the queue. It must not call the queue.
+pub trait QueueMeter: fmt::Debug + Send + Sync {
+    /// Counts a request that is about to be added. Returns false if the owner may not add it.
+    fn count_added(&self, owner: Option<&str>) -> bool;
+
+    /// Takes back the count of a request that could not be added.
+    fn uncount(&self, owner: Option<&str>);
 }
 
 /// The receiver of every change of the queue, in order. It must not call the queue.
@@ -111,7 +122,8 @@ impl Queue {
                 }
             }
         }
-        Ok(Queue { tree, vault, index: Mutex::new(index), share: AtomicUsize::new(MAX_QUEUE) })
+        let (index, share) = (Mutex::new(index), AtomicUsize::new(MAX_QUEUE));
+        Ok(Queue { tree, vault, index, share, meter: OnceLock::new() })
     }
 
     /// Passes every request of the queue, and then every later change, to `observer`, which
@@ -127,12 +139,18 @@ impl Queue {
         self.share.store(share, Ordering::Relaxed);
     }
 
+    /// Lets `meter` count every request that is added from now on. Only the first call has an
+    /// effect.
+    pub fn set_meter(&self, meter: Arc<dyn QueueMeter>) {
+        let _is_first = self.meter.set(meter);
+    }
+
     /// Adds a request, durably. If the queue has a request with the same key, the two are combined.
     ///
     /// # Errors
     ///
     /// [`crate::Error::is_queue_full`], [`crate::Error::is_share_used_up`],
-    /// [`crate::Error::is_spelling_refused`], [`crate::Error::is_too_large`] and
+    /// [`crate::Error::is_quota_reached`], [`crate::Error::is_spelling_refused`], [`crate::Error::is_too_large`] and
     /// [`crate::Error::is_invalid`] for a request that cannot be added; or if the disk fails or is
     /// full.
     pub fn add(&self, request: &Outgoing) -> Result<AddOutcome> {
@@ -164,18 +182,31 @@ impl Queue {
                 return Err(SpoolFault::QueueFull { limit: largest }.into());
             }
             self.check_share(owner)?;
-            let is_time = if durability == Durability::Batch {
-                self.tree.outbox.add(&self.tree.root, key, &bytes)?
-            } else {
-                self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), &bytes)?;
-                self.tree.outbox.cancel(&self.tree.root, &key);
-                false
-            };
+            let meter = self.meter.get();
+            if meter.is_some_and(|meter| !meter.count_added(owner)) {
+                return Err(SpoolFault::QuotaReached.into());
+            }
+            let added = self.put_new(key, &bytes, durability);
+            let is_time = added.inspect_err(|_| {
+                if let Some(meter) = meter {
+                    meter.uncount(owner);
+                }
+            })?;
             lock(&self.index).insert(key, request.summary.clone());
             is_time
         };
         self.batch(is_time);
         Ok(AddOutcome::New)
+    }
+
+    /// Writes a new request. Returns whether a batch must be written now.
+    fn put_new(&self, key: Key, bytes: &[u8], durability: Durability) -> Result<bool> {
+        if durability == Durability::Batch {
+            return self.tree.outbox.add(&self.tree.root, key, bytes);
+        }
+        self.tree.root.replace_file(&request_path(&self.tree.root.path, &key), bytes)?;
+        self.tree.outbox.cancel(&self.tree.root, &key);
+        Ok(false)
     }
 
     /// Refuses a request of an owner whose share is used up.

@@ -16,6 +16,7 @@
 mod account;
 mod ledger;
 mod outcome;
+pub mod usage;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -30,6 +31,7 @@ use jiff::tz::TimeZone;
 pub use self::account::{Account, FETCHED, GIVEN, ResponseCounter, SAVED};
 pub use self::ledger::{Ledger, requests};
 pub use self::outcome::Outcome;
+use self::usage::Usage;
 
 /// The number of shards of the accounts, each with its own lock.
 const PARTS: usize = 16;
@@ -50,6 +52,8 @@ pub struct Statistics {
     ledger: Mutex<Ledger>,
     /// Whether the file has been read. Before that, it must not be overwritten.
     may_write: AtomicBool,
+    /// The usage of each user and client.
+    pub usage: Usage,
 }
 
 impl Statistics {
@@ -124,11 +128,11 @@ mod tests {
     fn counts_are_transferred_once() {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_763_800_000);
-        let given = ResponseCounter::begin(statistics.account("a.example"), Outcome::Hit);
+        let given = ResponseCounter::begin(statistics.account("a.example"), Outcome::Hit, None);
         given.count_sent_bytes(10);
         given.count_repeat(5);
         statistics.account("a.example").fetched(7);
-        ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued)
+        ResponseCounter::begin(statistics.account("b.example"), Outcome::Queued, None)
             .count_sent_bytes(1);
         for _ in 0..2 {
             let books = statistics.ledger(now);

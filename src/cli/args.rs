@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
-pub(crate) use self::fetch::{Fetch, QueueArgs};
+pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
 pub(crate) use self::get::GetArgs;
 pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
@@ -91,6 +91,8 @@ pub(crate) enum Verb {
         #[arg(long, value_name = "ID")]
         end: Option<u64>,
     },
+    /// List what users and clients have used by day, and their quotas.
+    Usage(UsageArgs),
     /// List the requests that wait to be fetched, in order, or change the order.
     Queue(QueueArgs),
     /// Fetch the queue now.

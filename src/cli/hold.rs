@@ -32,6 +32,7 @@ mod tests {
                 budget(BudgetOf::Day, true, Some(until)),
                 "waits until NOON: the daily budget for metered connections is used up",
             ),
+            (Hold::Quota { until }, "waits until NOON: a quota is used up"),
             (Hold::Origin { until }, "waits until NOON, as its host asked"),
             (
                 Hold::Distance { until },

@@ -19,7 +19,7 @@ use super::progress::ProgressDisplay;
 use super::{
     Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
     explain, export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
-    purge, queue, url,
+    purge, queue, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -50,6 +50,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Get(typed) => get::run(typed, context),
         Verb::Runs { json, stop } => get::runs(json, stop, context),
         Verb::Downloads { json, end } => downloads::run(json, end, context),
+        Verb::Usage(typed) => usage::run(&typed, context),
         Verb::Status { json } => status(json, context),
         Verb::Queue(typed) => queue::run(typed, context),
         Verb::Rm { owner, urls } => edit::remove(&owner, urls, context),

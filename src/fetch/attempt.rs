@@ -32,7 +32,7 @@ use crate::proxy::download::{
 use crate::proxy::keep::StorageRules;
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use crate::proxy::target::of_url;
-use crate::proxy::{censor, choose, verdict};
+use crate::proxy::{censor, choose, quota, verdict};
 use crate::storage::store::StoredCopy;
 use wwwoffle_http::head;
 use wwwoffle_http::retry_after::retry_after;
@@ -54,6 +54,9 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
     }
     if is_refused(context, outgoing).await {
         return FetchVerdict::LeftAlone;
+    }
+    if owner(outgoing).is_ok_and(|owner| quota::begin_request(&context.proxy, &owner).is_err()) {
+        return FetchVerdict::Untried;
     }
     let (download, outcome, wait) = fetch_response(context, outgoing, &request.headers, job).await;
     match outcome {
@@ -84,7 +87,9 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
             wait: None,
         },
         DownloadEnd::Failed(failure) => match &*failure {
-            Failure::Offline | Failure::Stopping | Failure::OverBudget => FetchVerdict::Untried,
+            Failure::Offline | Failure::Stopping | Failure::OverBudget | Failure::OverQuota => {
+                FetchVerdict::Untried
+            }
             Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
@@ -364,15 +369,16 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
 /// The allowed size of the response. The response to a form is unlimited, because a form is sent
 /// only once.
 fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
+    let usage = owner(outgoing).ok().and_then(|owner| quota::account(&context.proxy, &owner));
     if outgoing.summary.kind == RequestKind::Post {
-        return Allowance { is_unbounded: true, ..Allowance::default() };
+        return Allowance { is_unbounded: true, usage, ..Allowance::default() };
     }
     let ceiling = match *context.base.config().fetch_options.ask_above.of(url) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
     let meter = Some(context.fetcher.meter());
-    Allowance { ceiling, meter, is_unbounded: outgoing.any_length }
+    Allowance { ceiling, meter, usage, is_unbounded: outgoing.any_length }
 }
 
 /// Returns the owner of a request. Fails if this version does not know the owner.

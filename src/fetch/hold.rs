@@ -10,7 +10,7 @@ use wwwoffle_spool::{OutgoingSummary, Place, RequestState};
 
 use super::budget::ExhaustedBudget;
 use super::schedule::Rests;
-use super::work::may_start;
+use super::work::{may_start, quota_renewal};
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
 use crate::storage::store::timestamp;
@@ -57,6 +57,7 @@ impl<'a> HoldState<'a> {
                 now: self.now,
                 may_dial: self.may_dial,
                 spent: self.spent,
+                quota: quota_renewal(self.context, &self.config, request),
                 window: may_start(self.context, &self.config, &self.zone, request, self.now).err(),
                 rests: self.context.fetcher.host_rests(&key),
                 not_before: request.fetching.not_before,
@@ -72,6 +73,7 @@ struct HoldFacts {
     now: Timestamp,
     may_dial: bool,
     spent: Option<ExhaustedBudget>,
+    quota: Option<Timestamp>,
     window: Option<Timestamp>,
     rests: Rests,
     not_before: Option<Timestamp>,
@@ -102,6 +104,7 @@ fn judge(state: &RequestState, facts: &HoldFacts) -> Option<Hold> {
     [
         facts.rests.closed.map(|until| (until, Hold::Origin { until })),
         again,
+        facts.quota.map(|until| (until, Hold::Quota { until })),
         facts.window.map(|until| (until, Hold::Window { until })),
         facts.spent.and_then(|spent| Some((spent.until?, spent.held()))),
         facts.rests.polite.map(|until| (until, Hold::Distance { until })),

@@ -18,7 +18,9 @@ use super::{last, lock, one, recurse, rests, windows};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::Hook;
+use crate::base::owner::Owner;
 use crate::fetch::context::FetchContext;
+use crate::proxy::quota;
 use crate::storage::store::timestamp;
 
 /// Time until the next check if nothing in the queue is due and no event arrives.
@@ -235,11 +237,28 @@ pub(super) fn may_start(
     else {
         return Ok(Duration::ZERO);
     };
+    if let Some(until) = quota_renewal(context, config, request) {
+        return Err(until);
+    }
     let (url, options) = (UrlParts::of(&url), &config.fetch_options);
     match windows::opens(options.windows.of(&url), now, zone) {
         Some(until) => Err(until),
         None => Ok(options.delay.of(&url).as_duration()),
     }
+}
+
+/// When the quota of the owner of a request is renewed, if it is used up.
+pub(super) fn quota_renewal(
+    context: &FetchContext,
+    config: &Config,
+    request: &OutgoingSummary,
+) -> Option<Timestamp> {
+    if config.usage.quotas.is_empty() {
+        return None;
+    }
+    let owner = Owner::of_queued(&request.place)?;
+    let usage = context.storage.statistics.usage.with_limits(config, &owner)?;
+    usage.reached().as_ref().map(quota::renewal)
 }
 
 fn duration_until(then: Timestamp, now: Timestamp) -> Duration {

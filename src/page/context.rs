@@ -63,6 +63,7 @@ impl PageContext {
             reader: String::new(),
             path: String::new(),
             token: String::new(),
+            notice: None,
         }
     }
 }

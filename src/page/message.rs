@@ -164,6 +164,8 @@ pub enum Message<'a> {
     QueueFull,
     /// The part of the outgoing queue that one person may use is full.
     ShareUsedUp,
+    /// The quota of the user or client is used up.
+    QuotaReached,
     /// The queue cannot record another spelling of the URL.
     SpellingRefused,
     /// The request is too large to be recorded.

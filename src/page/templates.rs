@@ -10,7 +10,7 @@ use minijinja::{
 use serde::Serialize;
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
-use crate::base::text::{self, BuiltIn, Catalogue};
+use crate::base::text::{self, BuiltIn, Catalogue, Text};
 use crate::net::certificates::with_colons;
 use crate::page::{HTML, RenderedPage, Shell};
 use wwwoffle_http::caching::language::Languages;
@@ -51,6 +51,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("lists-root.html", include_str!("templates/lists-root.html")),
     ("search.html", include_str!("templates/search.html")),
     ("statistics.html", include_str!("templates/statistics.html")),
+    ("usage.html", include_str!("templates/usage.html")),
     ("queue.html", include_str!("templates/queue.html")),
     ("queue-edit.html", include_str!("templates/queue-edit.html")),
     ("message-macros.html", include_str!("templates/message-macros.html")),
@@ -152,6 +153,8 @@ struct Context<'a, P> {
     path: &'a str,
     /// The token for the forms of a local page.
     token: &'a str,
+    /// The notice at the top of the page.
+    notice: Option<&'a Text>,
     /// The function that formats a time, for the macro `when`.
     time: Value,
     page: &'a P,
@@ -276,6 +279,7 @@ impl Shell {
             version: env!("CARGO_PKG_VERSION"),
             path: &self.path,
             token: &self.token,
+            notice: self.notice.as_ref(),
             time: Value::from_function(time),
             page,
         };

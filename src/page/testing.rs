@@ -50,6 +50,7 @@ pub(crate) fn shell() -> Shell {
         language: Language::default(),
         reader: "local".to_owned(),
         path: String::new(),
+        notice: None,
     }
 }
 

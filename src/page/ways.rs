@@ -77,6 +77,10 @@ impl PageLink {
         Self::to("/purge/", tr("Free disk space: see what would be purged"))
     }
 
+    pub(crate) fn usage() -> Self {
+        Self::to("/usage/", tr("See your quotas, and when they are renewed"))
+    }
+
     pub(crate) fn authority() -> Self {
         Self::to("/ca", tr("Save pages of secure sites: trust the certificate of this proxy"))
     }

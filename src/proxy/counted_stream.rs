@@ -7,20 +7,25 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::base::statistics::{Account, Outcome};
+use super::quota::UsageMeter;
+use crate::base::statistics::usage::UsageAccount;
+use crate::base::statistics::{Account, Outcome, ResponseCounter};
 
 /// A connection to an origin that counts the bytes which go to a client unchanged.
 #[derive(Debug)]
 pub(super) struct CountedStream<T> {
     origin: T,
     account: Arc<Account>,
+    counter: ResponseCounter,
+    usage: Option<UsageMeter>,
 }
 
 impl<T> CountedStream<T> {
     /// Counts one more tunnel, and counts its bytes as they arrive.
-    pub(super) fn new(origin: T, account: Arc<Account>) -> Self {
-        account.count(Outcome::Tunnelled);
-        Self { origin, account }
+    pub(super) fn new(origin: T, account: Arc<Account>, usage: Option<Arc<UsageAccount>>) -> Self {
+        let counter =
+            ResponseCounter::begin(Arc::clone(&account), Outcome::Tunnelled, usage.clone());
+        Self { origin, account, counter, usage: usage.map(UsageMeter::new) }
     }
 }
 
@@ -31,11 +36,15 @@ impl<T: AsyncRead + Unpin> AsyncRead for CountedStream<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
+        if let Some(usage) = &mut self.usage {
+            ready!(usage.poll_ready(cx));
+        }
         ready!(Pin::new(&mut self.origin).poll_read(cx, buffer))?;
         let came = buffer.filled().len().saturating_sub(before);
         self.account.fetched(came);
-        self.account.count_sent_bytes(came, Outcome::Tunnelled.saves());
-        Poll::Ready(Ok(()))
+        self.counter.count_sent_bytes(came);
+        let counted = self.usage.as_mut().map_or(Ok(()), |usage| usage.count(came));
+        Poll::Ready(counted.map_err(io::Error::other))
     }
 }
 

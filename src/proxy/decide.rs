@@ -146,6 +146,8 @@ pub enum DecisionRefusal {
     NeverKept,
     /// Offline, and requests for this URL must not be queued: `dont-request`.
     NotQueued,
+    /// The quota of the user or client is used up. [`decide`] does not return this.
+    OverQuota,
     /// Offline, and the request would need a person's confirmation, but no person has sent it.
     Unconfirmed,
     /// Offline, and the request is for a sub-resource that must not be fetched together with its

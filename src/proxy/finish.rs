@@ -28,6 +28,7 @@ use super::status::CacheStatus;
 use super::tunnel::Switch;
 use super::{Client, http2, recode, reply, websocket};
 use crate::base::clock;
+use crate::base::statistics::usage::UsageAccount;
 use crate::base::statistics::{Account, Outcome, ResponseCounter};
 use crate::page::context::PageReader;
 use crate::page::message::Message;
@@ -105,6 +106,7 @@ pub(super) fn undecodable_message(
 /// The records about a request: the page of the last requests, and the statistics.
 pub(super) struct RequestRecord {
     account: Arc<Account>,
+    usage: Option<Arc<UsageAccount>>,
     key: LastKey,
     method: Method,
 }
@@ -113,6 +115,7 @@ impl RequestRecord {
     pub(super) fn of(context: &ProxyContext, request: &ProxyRequest) -> Self {
         Self {
             account: context.storage.statistics.account(request.bare.host()),
+            usage: context.storage.statistics.usage.of(&request.start.config, &request.owner),
             key: LastKey::of(request),
             method: request.head.method.clone(),
         }
@@ -123,11 +126,14 @@ impl RequestRecord {
     pub(super) fn complete(self, context: &ProxyContext, response: &mut Response<Body>) {
         let Some(&status) = response.extensions().get::<CacheStatus>() else { return };
         let (method, answer) = (self.method, response.status());
+        debug!(status = answer.as_u16(), %method, how = %status, "answered");
         let action = LastAction { at: clock::now(), method, answer, status };
         context.traffic.last.note(self.key, action);
-        response
-            .extensions_mut()
-            .insert(ResponseCounter::begin(self.account, Outcome::from(status)));
+        response.extensions_mut().insert(ResponseCounter::begin(
+            self.account,
+            Outcome::from(status),
+            self.usage,
+        ));
     }
 }
 

@@ -23,7 +23,7 @@ use super::tunnel::splice;
 use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
 use super::websocket::{UpgradeMark, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
-use super::{recode, reply};
+use super::{quota, recode, reply};
 use crate::base::clock;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
 use crate::proxy::context::ProxyContext;
@@ -134,7 +134,8 @@ pub(super) fn respond(
     delivery.amend(&mut parts.headers);
     // The HTTP version and the extensions belong to the connection to the origin, so they are not
     // copied.
-    let mut response = Response::new(recode::body(delivery, body::unstored(incoming)));
+    let body = quota::metered(body::unstored(incoming), quota::account(context, &ask.owner));
+    let mut response = Response::new(recode::body(delivery, body));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     status.mark(&mut response);
@@ -178,7 +179,8 @@ fn switch(
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        splice(&inside, &to, TokioIo::new(client), TokioIo::new(origin), b"").await;
+        let both = (TokioIo::new(client), TokioIo::new(origin));
+        splice(&inside, &to, &connection.owner(), both, b"").await;
         drop(connection);
     });
     response

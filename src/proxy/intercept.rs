@@ -70,7 +70,10 @@ impl InterceptedConnection {
                 let handshake = StartHandshake::from_parts(*hello, client).into_stream(config);
                 self.answer(handshake, site).await;
             }
-            Course::PassOn => tunnel::pass_on(&self.context, &self.origin, client, &bytes).await,
+            Course::PassOn => {
+                let owner = self.connection.owner();
+                tunnel::pass_on(&self.context, &self.origin, &owner, client, &bytes).await;
+            }
             Course::Close => {}
         }
     }

@@ -29,6 +29,7 @@ use super::ask::ClientHead;
 use super::body::{Body, WholeBody};
 use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
+use super::quota;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -159,7 +160,8 @@ impl Modification {
         match (essence(content_type).as_str(), &self.changes) {
             ("text/html", Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
-                let shell = context.pages.shell(&self.reader);
+                let mut shell = context.pages.shell(&self.reader);
+                shell.notice = quota::notice(context, &self.owner);
                 changes.bar = self.bar(&shell, checked, &answer);
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };

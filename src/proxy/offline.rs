@@ -237,6 +237,7 @@ pub(super) fn refuse(
             let notice = Message::Ruled { url, ruled: Ruled::NeverKept, place: None };
             reply::respond(context, ask, status, &notice)
         }
+        DecisionRefusal::OverQuota => reply::respond(context, ask, status, &Message::QuotaReached),
         DecisionRefusal::NotQueued => {
             let notice = Message::Ruled { url, ruled: Ruled::NotQueued, place: None };
             reply::respond(context, ask, status, &notice)

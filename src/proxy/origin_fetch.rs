@@ -25,7 +25,7 @@ use super::reply::OfflineSwitchMark;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{forward, offline, ranges, recode, reply, serve_copy};
+use super::{forward, offline, quota, ranges, recode, reply, serve_copy};
 use crate::base::mode::{Mode, ModeSetting};
 use crate::base::owner::{self, ResponseOwner};
 use crate::net::upstream::{Failure, Interim};
@@ -256,7 +256,10 @@ impl OriginFetch<'_> {
             storage_rules: StorageRules::of(config, &url, &self.ask.head.fields),
             get_places: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             revalidation: about,
-            allowance: Allowance::default(),
+            allowance: Allowance {
+                usage: quota::account(self.context, &self.ask.owner),
+                ..Allowance::default()
+            },
             leaving_rules: LeavingRules::of(config, &url),
             interim,
         }

@@ -248,6 +248,7 @@ pub(super) fn origin_failure<'a>(
         | Failure::ClosedAtOnce
         | Failure::TooLong(_)
         | Failure::OverBudget
+        | Failure::OverQuota
         | Failure::Abandoned
         | Failure::EndedByHand
         | Failure::Stopping
@@ -290,7 +291,11 @@ pub(super) fn not_chosen(
 /// Logs why the spool refused or failed. Refusals of the queue, for example because it is full, are
 /// not logged as errors: any client can cause them as often as it likes.
 pub fn log_spool_failure(error: &SpoolError, detail: &str) {
-    if error.is_queue_full() || error.is_share_used_up() || error.is_spelling_refused() {
+    if error.is_queue_full()
+        || error.is_share_used_up()
+        || error.is_quota_reached()
+        || error.is_spelling_refused()
+    {
         tracing::debug!(error = detail, "a request was refused");
     } else {
         tracing::error!(error = detail, "the spool failed");
@@ -306,6 +311,8 @@ pub fn spool_message<'a>(error: &SpoolError, detail: &'a str) -> (&'static str, 
         ("queue-full", Message::QueueFull)
     } else if error.is_share_used_up() {
         ("queue-share", Message::ShareUsedUp)
+    } else if error.is_quota_reached() {
+        ("quotas", Message::QuotaReached)
     } else if error.is_spelling_refused() {
         ("queue-spelling", Message::SpellingRefused)
     } else {

@@ -231,6 +231,7 @@ impl CacheStatus {
             Self::Refused(R::Login) => "login",
             Self::Refused(R::NeverKept) => "dont-cache",
             Self::Refused(R::NotQueued) => "dont-request",
+            Self::Refused(R::OverQuota) => "quotas",
             Self::Refused(R::Unconfirmed) => "confirm-requests",
             Self::Refused(R::LeftToBrowsers) => "get-recursive",
             Self::Asking => "confirm",

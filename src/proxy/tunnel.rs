@@ -17,12 +17,13 @@ use super::body::{self, Body};
 use super::counted_stream::CountedStream;
 use super::intercept::InterceptedConnection;
 use super::protocols::allows_port;
-use super::reply;
 use super::rules::parent;
 use super::site::{ConnectionPlan, HttpsSite, TunnelReason, plan};
+use super::{quota, reply};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
+use crate::base::owner::Owner;
 use crate::base::patient_io::PatientIo;
 use crate::net::upstream::{Failure, Origin};
 use crate::page::context::PageReader;
@@ -96,6 +97,14 @@ pub(super) async fn open(
         let notice = Message::Ruled { url, ruled: Ruled::Blocked, place: None };
         return reply::message(context, &reader, &notice);
     }
+    let owner = connection.owner();
+    // Before the mode is known to permit the connection, nothing is counted.
+    if mode.may_dial()
+        && let Err(reached) = quota::begin_request(context, &owner)
+    {
+        let response = reply::message(context, &reader, &Message::QuotaReached);
+        return quota::with_renewal(response, &reached);
+    }
     let upstream = match context.net.upstream.dialer().dial(&origin).await {
         Ok(stream) => stream,
         Err(failure) => return refuse(context, &reader, &host_port, &failure),
@@ -107,7 +116,7 @@ pub(super) async fn open(
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel was ready"),
         };
-        splice(&inside, &origin, TokioIo::new(client), upstream, b"").await;
+        splice(&inside, &origin, &owner, (TokioIo::new(client), upstream), b"").await;
         drop(connection);
     });
     Response::new(body::empty())
@@ -151,6 +160,7 @@ fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &H
 pub(super) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,
+    owner: &Owner,
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
@@ -158,12 +168,15 @@ pub(super) async fn pass_on(
     if site.is_ok_and(|site| context.base.config().dont_get.urls.matches(site.url()).is_some()) {
         return debug!(%origin, "blocked");
     }
+    if quota::begin_request(context, owner).is_err() {
+        return debug!(%origin, %owner, "the quota is used up");
+    }
     let dialled = tokio::select! {
         dialled = context.net.upstream.dialer().dial(origin) => dialled,
         () = context.base.tasks.stopping() => return,
     };
     match dialled {
-        Ok(upstream) => splice(context, origin, client, upstream, first).await,
+        Ok(upstream) => splice(context, origin, owner, (client, upstream), first).await,
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
 }
@@ -212,15 +225,16 @@ impl Switch {
 /// Copies bytes both ways until either side ends, the mode becomes offline or the daemon stops. A
 /// tunnel is an outgoing connection, so offline it closes, unless `to` is a host that is reached in
 /// every mode. The client has already sent `first`. An origin that does not read these bytes delays
-/// neither a change of the mode nor the stop.
+/// neither a change of the mode nor the stop. The bytes of the origin count for `owner`.
 pub(super) async fn splice(
     context: &ProxyContext,
     to: &Origin,
-    client: impl AsyncRead + AsyncWrite + Unpin,
-    origin: impl AsyncRead + AsyncWrite + Unpin,
+    owner: &Owner,
+    (client, origin): (impl AsyncRead + AsyncWrite + Unpin, impl AsyncRead + AsyncWrite + Unpin),
     first: &[u8],
 ) {
-    let mut origin = CountedStream::new(origin, context.storage.statistics.account(&to.host));
+    let account = context.storage.statistics.account(&to.host);
+    let mut origin = CountedStream::new(origin, account, quota::account(context, owner));
     // hyper has no timeout for an HTTP/2 stream whose client does not read.
     let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {
@@ -282,7 +296,7 @@ mod tests {
             let root = tempfile::tempdir().unwrap();
             let context = context(&root);
             let (client, _other) = duplex(8);
-            let mut passed = pin!(pass_on(&context, &origin, client, &first));
+            let mut passed = pin!(pass_on(&context, &origin, &Owner::Local, client, &first));
             let (_unread, _) = tokio::select! {
                 () = &mut passed => panic!("the origin has not read"),
                 accepted = listener.accept() => accepted.unwrap(),

@@ -26,6 +26,7 @@ use super::statistics::metrics;
 use super::{
     browser, certificates, configuration, control, entries, fetches, former, gateway, history,
     home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
+    usage,
 };
 use crate::base::mode::ModeSetting::{Auto, Autodial, Offline, Online};
 use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
@@ -347,6 +348,12 @@ pub(super) const ROUTES: &[Route] = &[
     moved(&["/statistics"], "/statistics/"),
     guarded(&["/statistics/hosts"], Guard::Owner, show!(statistics::show_hosts)),
     guarded(&["/metrics"], Guard::Owner, show_later!(metrics::show)),
+    page(&[usage::page::PATH], show_later!(usage::show)),
+    moved(&["/usage"], usage::page::PATH),
+    download(&["/usage/usage.csv"], show_later!(usage::csv, arguments)),
+    guarded(&["/usage/all"], Guard::Owner, show_later!(usage::show_all)),
+    guarded(&["/usage/all.csv"], Guard::Owner, show_later!(usage::csv, arguments)),
+    query(&["/api/usage"], answer_query!(usage::report)),
     query(&["/api/statistics"], |caller, _| json_now(caller, &statistics::statistics(caller))),
     // Certificates.
     guarded(&["/ca", "/ca/"], Guard::Open, show!(authority::show)),

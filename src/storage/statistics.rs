@@ -3,11 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::civil::Date;
 use tokio::time::interval;
 use tracing::warn;
+use wwwoffle_spool::{Error, Spool, Statistics as StoredUsage};
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::statistics::day;
 use crate::storage::context::StorageContext;
 
 /// The interval at which counts are added to the current day. So requests of the last minute before
@@ -18,12 +21,18 @@ const BOOK_EVERY: Duration = Duration::from_secs(60);
 /// write are lost.
 const WRITE_ONCE_IN: u32 = 5;
 
+/// The interval at which changed counts of usage are written. If the program is killed, those since
+/// the last write are lost.
+const WRITE_USAGE_EVERY: Duration = Duration::from_secs(5);
+
 /// Time limit for writing when the daemon stops.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads the stored statistics. Then adds counts to the ledger and writes it at intervals, until
 /// the daemon stops.
 pub async fn begin(context: &Arc<StorageContext>) {
+    begin_day(context, day(clock::now())).await;
+    context.base.tasks.spawn(save_usage(Arc::clone(context)));
     match context.store.run(wwwoffle_spool::Spool::statistics).await {
         Ok((stored, damage)) => {
             if let Some(damage) = damage {
@@ -62,7 +71,74 @@ async fn save_statistics(context: Arc<StorageContext>) {
 
 /// Writes all counts up to the daemon's last request.
 pub async fn stop(context: &StorageContext) {
-    let _written_or_late = tokio::time::timeout(STOP_WITHIN, write(context)).await;
+    let both = async { tokio::join!(write(context), write_usage(context)) };
+    let _written_or_late = tokio::time::timeout(STOP_WITHIN, both).await;
+}
+
+/// Writes the usage at intervals, and begins a new day at midnight.
+async fn save_usage(context: Arc<StorageContext>) {
+    let (mut tick, mut has_failed) = (interval(WRITE_USAGE_EVERY), false);
+    loop {
+        tokio::select! {
+            () = context.base.tasks.stopping() => return,
+            _ = tick.tick() => {}
+        }
+        let written = write_usage(&context).await;
+        if let Err(error) = &written
+            && !has_failed
+        {
+            warn!(error = error_chain(error), "the usage cannot be written");
+        }
+        has_failed = written.is_err();
+        let today = day(clock::now());
+        if context.statistics.usage.day() != Some(today) {
+            begin_day(&context, today).await;
+        }
+    }
+}
+
+async fn write_usage(context: &StorageContext) -> Result<(), Error> {
+    let Some((day, counts)) = context.statistics.usage.to_write() else { return Ok(()) };
+    let written = context.store.run(move |spool| spool.set_usage(day, &counts)).await;
+    written.inspect_err(|_| context.statistics.usage.not_written())
+}
+
+/// Begins to count a day, with the stored counts of its month, and removes old days.
+async fn begin_day(context: &StorageContext, today: Date) {
+    let keep_days = context.base.config().usage.keep_days.get();
+    let month = context.store.run(move |spool| read_month(spool, today, keep_days)).await;
+    let month = month.inspect_err(|error| {
+        warn!(error = error_chain(error), "the usage cannot be read, and is not overwritten");
+    });
+    if let Some((ended, counts)) = context.statistics.usage.begin_day(today, month.ok().as_deref())
+        && let Err(error) = context.store.run(move |spool| spool.set_usage(ended, &counts)).await
+    {
+        warn!(error = error_chain(&error), "the usage of a day cannot be written");
+    }
+}
+
+/// Reads the days of the month up to `today`, and removes those before the last `keep_days` days.
+fn read_month(
+    spool: &Spool,
+    today: Date,
+    keep_days: usize,
+) -> Result<Vec<(Date, StoredUsage)>, Error> {
+    let age = |day: Date| usize::try_from(today.duration_since(day).as_hours() / 24);
+    let mut month = Vec::new();
+    for day in spool.usage_days()? {
+        if (day.year(), day.month()) == (today.year(), today.month()) {
+            let (usage, damage) = spool.usage(day)?;
+            if let Some(damage) = damage {
+                warn!(%damage, "damaged usage was moved to damaged/; its day counts as zero");
+            }
+            month.extend((day <= today).then_some((day, usage)));
+        } else if age(day).is_ok_and(|age| age >= keep_days)
+            && let Err(error) = spool.remove_usage(day)
+        {
+            warn!(error = error_chain(&error), "old usage cannot be removed");
+        }
+    }
+    Ok(month)
 }
 
 async fn write(context: &StorageContext) {

@@ -6,6 +6,7 @@ use crate::values::{
     hosts::HostList,
     password::{ControlPassword, Users},
     plain::{HostNames, Listen, SpoolDir},
+    quotas::Quotas,
     texts::{LanguageTag, Program, SystemAccount},
     words::{Durability, LogLevel, LogTo},
 };
@@ -126,5 +127,17 @@ section! {
     "allowed-connect-users" => AllowedUsers {
         /// The users that are served, each with a password, from every machine including this one. If the list is empty, no login is required. `wwwoffle passwd USER` makes an entry.
         "users" => users: Users = "[]", Live, Access;
+    }
+}
+
+section! {
+    /// How much each user and client uses, and may use.
+    "usage" => UsageOptions {
+        /// Whether the requests and bytes of each user and client are counted by day. Quotas are counted in any case.
+        "count" => count: bool = "false", Live, Access;
+        /// How many days the counts are stored. Those of the current month always are.
+        "keep-days" => keep_days: NonZeroUsize = "92", Live, Ordinary;
+        /// How much of the connection each user, and each client without a login, may use in a day or a month, and how fast. Stored pages stay readable when a quota is reached.
+        "quotas" => quotas: Quotas = "[]", Live, Access;
     }
 }

@@ -12,7 +12,7 @@ use crate::entry::holder::BODIES;
 use crate::entry::place::{self, EXTENSION};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{FileInfo, FileKind};
-use crate::notes::{imports, local, own_pages, pins, state, statistics, used};
+use crate::notes::{imports, local, own_pages, pins, state, statistics, usage, used};
 use crate::queue::membership::RunId;
 use crate::queue::seal;
 use crate::tree::removed::{REMOVED, Removal};
@@ -108,6 +108,9 @@ impl<'a> CheckWalk<'a> {
                 self.files(path, FileRole::Run, |name| name.parse::<RunId>().is_ok());
             }
             REMOVED if is_directory => self.directory(path, &CheckWalk::in_removed),
+            usage::USAGE if is_directory => {
+                self.files(path, FileRole::Statistics, |name| usage::parse_day(name).is_some());
+            }
             state::FILE => self.file(path, FileRole::State, about),
             statistics::FILE => self.file(path, FileRole::Statistics, about),
             seal::SECRET_FILE => self.file(path, FileRole::Secret, about),

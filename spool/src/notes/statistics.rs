@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use jiff::civil::Date;
 
@@ -231,22 +232,30 @@ pub(crate) fn reason(text: &[u8]) -> Result<(), Reason> {
 
 /// Reads the file. An invalid file is moved to `damaged/`, and counting starts at zero.
 pub(crate) fn read(root: &Root) -> Result<(Statistics, Option<Damage>)> {
-    let path = root.join(FILE);
-    let Some(bytes) = read_whole(&*root.disk, &path, MAX_STATISTICS)? else {
-        return Ok((Statistics::default(), None));
-    };
-    Ok(match bytes.and_then(|bytes| Statistics::parse(&bytes)) {
-        Ok(statistics) => (statistics, None),
-        Err(reason) => (Statistics::default(), Some(root.move_aside(&path, reason))),
-    })
+    read_at(root, &root.join(FILE))
 }
 
 /// Replaces the file.
 pub(crate) fn write(root: &Root, statistics: &Statistics) -> Result<()> {
+    write_at(root, &root.join(FILE), statistics)
+}
+
+/// Reads the file at `path`, like [`read`].
+pub(super) fn read_at(root: &Root, path: &Path) -> Result<(Statistics, Option<Damage>)> {
+    let Some(bytes) = read_whole(&*root.disk, path, MAX_STATISTICS)? else {
+        return Ok((Statistics::default(), None));
+    };
+    Ok(match bytes.and_then(|bytes| Statistics::parse(&bytes)) {
+        Ok(statistics) => (statistics, None),
+        Err(reason) => (Statistics::default(), Some(root.move_aside(path, reason))),
+    })
+}
+
+/// Replaces the file at `to`.
+pub(super) fn write_at(root: &Root, to: &Path, statistics: &Statistics) -> Result<()> {
     let text = statistics.to_text();
     Error::check_length("the statistics", text.len(), MAX_STATISTICS)?;
-    let to = root.join(FILE);
-    root.put_file(&to, root.create_tmp()?, |file| file.write_all_at(text.as_bytes(), 0))
+    root.put_file(to, root.create_tmp()?, |file| file.write_all_at(text.as_bytes(), 0))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use wwwoffle_url::Key;
 
 use super::{Reader, Spool};
@@ -13,7 +14,7 @@ use crate::notes::own_pages::{self, UserPages};
 use crate::notes::state::{self, ProgramState};
 use crate::notes::statistics::{self, Statistics};
 use crate::notes::used::{self, Uses};
-use crate::notes::{imports, local, pins};
+use crate::notes::{imports, local, pins, usage};
 use crate::queue::membership::RunId;
 use crate::queue::runs;
 
@@ -74,6 +75,43 @@ impl Spool {
     /// stays.
     pub fn set_statistics(&self, statistics: &Statistics) -> Result<()> {
         statistics::write(self.disk_root(), statistics)
+    }
+
+    /// Reads the usage of a day, with owners in place of hosts. An invalid file is set aside and
+    /// reported, and the counts are zero.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn usage(&self, day: Date) -> Result<(Statistics, Option<Damage>)> {
+        usage::read(self.disk_root(), day)
+    }
+
+    /// Writes the usage of a day, and replaces the previous counts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Spool::set_statistics`].
+    pub fn set_usage(&self, day: Date, usage: &Statistics) -> Result<()> {
+        usage::write(self.disk_root(), day, usage)
+    }
+
+    /// Removes the usage of a day. Returns false if there was none.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn remove_usage(&self, day: Date) -> Result<bool> {
+        usage::remove(self.disk_root(), day)
+    }
+
+    /// Lists the days whose usage is stored, earliest first.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn usage_days(&self) -> Result<Vec<Date>> {
+        usage::days(self.disk_root())
     }
 
     /// The pinned URLs, canonical and without credentials.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wwwoffle_spool::Counts;
 
 use super::outcome::Outcome;
+use super::usage::UsageAccount;
 
 /// The name of the count of body bytes sent to clients.
 pub const GIVEN: &str = "given";
@@ -67,25 +68,42 @@ impl Account {
 pub struct ResponseCounter {
     account: Arc<Account>,
     outcome: Outcome,
+    /// The account of the owner, if usage is counted.
+    usage: Option<Arc<UsageAccount>>,
 }
 
 impl ResponseCounter {
     /// Counts a request whose response begins now. The bytes of the response are counted later, as
     /// they are sent.
     #[must_use]
-    pub fn begin(account: Arc<Account>, outcome: Outcome) -> Self {
-        account.count(outcome);
-        Self { account, outcome }
+    pub fn begin(
+        account: Arc<Account>,
+        outcome: Outcome,
+        usage: Option<Arc<UsageAccount>>,
+    ) -> Self {
+        let counter = Self { account, outcome, usage };
+        counter.count_request();
+        counter
+    }
+
+    fn count_request(&self) {
+        self.account.count(self.outcome);
+        if let Some(usage) = &self.usage {
+            usage.count(self.outcome);
+        }
     }
 
     /// Counts bytes of the response.
     pub fn count_sent_bytes(&self, bytes: usize) {
         self.account.count_sent_bytes(bytes, self.outcome.saves());
+        if let Some(usage) = &self.usage {
+            usage.count_sent_bytes(bytes);
+        }
     }
 
     /// Counts one more request with the same outcome, whose response has `bytes` bytes.
     pub fn count_repeat(&self, bytes: usize) {
-        self.account.count(self.outcome);
+        self.count_request();
         self.count_sent_bytes(bytes);
     }
 }

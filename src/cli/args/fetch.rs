@@ -70,6 +70,21 @@ pub(super) fn size(text: &str) -> Result<Size, ParseSizeError> {
     })
 }
 
+/// The arguments of `usage`.
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// List this number of days, up to today.
+    #[arg(long, value_name = "NUMBER", default_value_t = 31,
+        value_parser = clap::value_parser!(u32).range(1..=400))]
+    pub(crate) days: u32,
+    /// Print comma-separated values, without the quotas.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) csv: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[cfg(test)]
 mod tests {
     use super::size;

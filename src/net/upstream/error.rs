@@ -170,6 +170,9 @@ pub enum Failure {
     /// The budget for fetching the queue is used up.
     #[error("the budget for fetching is spent")]
     OverBudget,
+    /// The quota of the user or client is used up.
+    #[error("the quota of the user or client is used up")]
+    OverQuota,
     /// The daemon is stopping.
     #[error("the daemon is stopping")]
     Stopping,
@@ -268,6 +271,7 @@ impl Failure {
             | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
             Failure::Inward { .. } => StatusCode::FORBIDDEN,
+            Failure::OverQuota => StatusCode::TOO_MANY_REQUESTS,
             Failure::Busy { .. }
             | Failure::Unprocessed
             | Failure::Stopping
@@ -312,6 +316,7 @@ impl Failure {
             Failure::TooLarge { .. } => "max-body",
             Failure::TooLong(_) => "ask-above",
             Failure::OverBudget => "over-budget",
+            Failure::OverQuota => "quotas",
             _ => return None,
         })
     }

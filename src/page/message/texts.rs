@@ -71,6 +71,7 @@ impl Message<'_> {
             Self::TooLargeToQueue { .. } => (413, "too-large-to-queue"),
             Self::QueueFull => (507, "queue-full"),
             Self::ShareUsedUp => (507, "share-used-up"),
+            Self::QuotaReached => (429, "quota-reached"),
             Self::SpellingRefused => (504, "spelling-refused"),
             Self::SpoolFull => (507, "spool-full"),
             Self::SpoolFailed { .. } => (500, "spool-failed"),

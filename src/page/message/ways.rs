@@ -44,6 +44,7 @@ impl Message<'_> {
             Self::Loop { .. } => vec![option("local-host", "names"), option("proxy", "proxy")],
             Self::Forbidden(_) => vec![start(), option("local-host", "names")],
             Self::QueueFull | Self::ShareUsedUp | Self::SpellingRefused => vec![queue(), mode()],
+            Self::QuotaReached => vec![Some(PageLink::usage())],
             Self::SpoolFull => vec![Some(PageLink::purge()), queue()],
             Self::RefreshQueued { .. } => vec![PageLink::about(url), queue(), mode()],
             Self::FormUnknown { .. } => vec![PageLink::about(url), start()],

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
+use crate::base::statistics::usage::UsageAccount;
 use crate::net::upstream::Failure;
 
 /// The limits of a download while no client reads it.
@@ -12,6 +14,8 @@ pub struct Allowance {
     pub ceiling: Option<u64>,
     /// A limit shared with other downloads.
     pub meter: Option<Arc<Meter>>,
+    /// The account of the owner for whom the body is fetched, if usage is counted.
+    pub usage: Option<Arc<UsageAccount>>,
     /// Whether any length is permitted, even an unknown one, because a person has confirmed it.
     pub is_unbounded: bool,
 }
@@ -68,6 +72,21 @@ impl Allowance {
                 Err(Failure::TooLong(Some(total)))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Counts `new` bytes for the owner of the download. Returns how long to wait before further
+    /// bytes are read.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::OverQuota`] if the quota of the owner is used up.
+    pub(super) fn count_usage(&self, new: u64) -> Result<Duration, Failure> {
+        let Some(usage) = &self.usage else { return Ok(Duration::ZERO) };
+        if usage.count_fetched(new) {
+            Ok(usage.pace(new, Instant::now()))
+        } else {
+            Err(Failure::OverQuota)
         }
     }
 

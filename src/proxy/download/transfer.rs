@@ -279,7 +279,12 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
                 let new = size_of(&gathered.stretch);
                 self.deliver(gathered.stretch, is_whole).await?;
                 let is_read = is_whole || self.feed().readers() > 0;
+                let counted = self.job.allowance.count_usage(new);
                 self.job.allowance.check_progress(new, length, self.total, is_read)?;
+                if !is_whole {
+                    let rest = counted?;
+                    self.run_until_ended(sleep(rest)).await?;
+                }
                 if !is_whole && let Some(failure) = self.exceeded_limit() {
                     return Err(failure);
                 }
@@ -507,7 +512,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             Failure::Abandoned => {
                 self.job.leaving_rules.action(bytes, self.total) != LeavingAction::Drop
             }
-            Failure::TooLong(_) | Failure::OverBudget => true,
+            Failure::TooLong(_) | Failure::OverBudget | Failure::OverQuota => true,
             _ => self.job.leaving_rules.keeps_broken && resume::is_worth_saving(&failure),
         };
         // A longer segment of the same body stays.

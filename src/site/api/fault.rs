@@ -60,6 +60,7 @@ impl From<wwwoffle_spool::Error> for CallFault {
         let is_full = error.is_full()
             || error.is_queue_full()
             || error.is_share_used_up()
+            || error.is_quota_reached()
             || error.is_spelling_refused()
             || error.is_monitors_full();
         let status = if is_full {

@@ -40,6 +40,7 @@ impl Store {
                         if error.is_too_large()
                             || error.is_invalid()
                             || error.is_share_used_up()
+                            || error.is_quota_reached()
                             || error.is_queue_full() && is_guest(&request)
                             || error.is_spelling_refused() =>
                     {

@@ -84,6 +84,7 @@ fn describe_refusal(refusal: DecisionRefusal) -> Text {
             site."),
         R::NeverKept => tr("Not queued: the mode was offline, and this address is never saved."),
         R::NotQueued => tr("Not queued, because of the configuration."),
+        R::OverQuota => tr("Not fetched, because a quota was used up."),
         R::Unconfirmed => tr("Not queued: it needs your confirmation first."),
         R::LeftToBrowsers => tr("Not queued: the configuration says not to fetch it together \
             with its page."),
@@ -122,6 +123,7 @@ fn describe_decision(decision: Decision) -> Text {
         D::Refuse(R::Login) => tr("You would be asked for the user name and password of the \
             site, which open the saved copy."),
         D::Refuse(R::NotQueued) => tr("The configuration prevents queueing it."),
+        D::Refuse(R::OverQuota) => tr("Not fetched, because a quota was used up."),
         D::Refuse(_) => tr("It would be neither fetched nor queued."),
     }
 }

@@ -17,6 +17,9 @@ pub(crate) fn sentence<T: Into<TextValue>>(held: Hold, time: impl Fn(Timestamp) 
         Hold::Budget { of, metered, until } => {
             budget(of, metered, until.map(|until| time(until).into()))
         }
+        Hold::Quota { until } => {
+            tr("It waits until {time}: a quota is used up.").with("time", time(until))
+        }
         Hold::Origin { until } => {
             tr("It waits until {time}, as its host asked.").with("time", time(until))
         }
