@@ -11,7 +11,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use tracing::{info, warn};
 use wwwoffle_config::OptionChange;
 use wwwoffle_config::schema::Effect;
@@ -146,6 +146,7 @@ impl Daemon {
             proxy: Arc::clone(&proxy),
             fetcher,
             monitor: Notify::new(),
+            reporting: Mutex::new(()),
         });
         let site = Arc::new(SiteContext {
             base: Arc::clone(&base),

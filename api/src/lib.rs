@@ -46,7 +46,9 @@ pub use kept::{
 };
 pub use listing::{ListKind, UnknownWhat};
 pub use mode::{Mode, ModeSetting, NotAMode};
-pub use monitor::{MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff};
+pub use monitor::{
+    ChangeReport, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
+};
 pub use parts::{PageParts, PartCounts, PartItem, PartState};
 pub use progress::{DownloadEnded, DownloadToEnd, ProgressStep, RunStep, TotalProgress};
 pub use purge::{

@@ -35,6 +35,24 @@ pub struct MonitorItem {
     /// The owner, as `user:ada` or `client:192.0.2.1`; absent for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
+    /// Which changes are reported; absent if all are, in the feed only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<ChangeReport>,
+}
+
+/// Which changes of a monitored page are reported, and to whom.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeReport {
+    /// A CSS selector: only the text in the elements that match counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// Words separated by blanks: only the lines with one of them count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// The mail address that gets the reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<String>,
 }
 
 /// The body of `POST /api/monitor`.
@@ -58,6 +76,9 @@ pub struct MonitorRequest {
     /// The classes of sub-resources, where they differ from the configuration.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parts: BTreeMap<PartClass, bool>,
+    /// Which changes are reported.
+    #[serde(default)]
+    pub report: ChangeReport,
 }
 
 /// The response to `GET /api/monitor/diff`.

@@ -93,7 +93,7 @@ pub use purge::trim::{
     TrimReport,
 };
 pub use queue::membership::{MAX_CLASS, MAX_MEMBERSHIPS, ParseRunIdError, RunId, RunMembership};
-pub use queue::monitor::{MAX_MONITORS, Monitor, MonitorSummary, Monitors, SetOutcome};
+pub use queue::monitor::{MAX_MONITORS, MAX_REPORT, Monitor, MonitorSummary, Monitors, SetOutcome};
 pub use queue::outgoing::{
     AttemptState, MAX_OPTIONS, MAX_REASON, MAX_REQUEST_BODY, MAX_REQUEST_HEAD, MAX_SECRETS,
     Outgoing, OutgoingSummary, RequestKind, RequestLine, RequestState, RequesterLocation,

@@ -27,7 +27,14 @@ fn at(second: i64) -> Timestamp {
 fn monitor(number: u16, versions: u16) -> Monitor {
     let mut request = outgoing(&format!("http://m/{number}"), RequestKind::Refresh);
     request.secrets = Secrets::Open(b"Cookie: a=b\r\n".to_vec());
-    Monitor { request, schedule: "0 6 * * 1-5".parse().unwrap(), last_run: None, versions }
+    Monitor {
+        request,
+        schedule: "0 6 * * 1-5".parse().unwrap(),
+        last_run: None,
+        versions,
+        report: (versions > 0).then(|| "{\"words\": \"50%25 é\"}\r\n".to_owned()),
+        reported: (versions > 0).then(|| at(1_700_000_400)),
+    }
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn monitored_pages_have_their_own_version_limit() {
     let spool = open(root.path(), Durability::Batch, 1);
     let request = outgoing(URL, RequestKind::Refresh);
     let schedule = "@daily".parse().unwrap();
-    let monitor = Monitor { request, schedule, last_run: None, versions: 3 };
+    let monitor =
+        Monitor { request, schedule, last_run: None, versions: 3, report: None, reported: None };
     spool.monitors().set(&monitor).unwrap();
     let other = "http://v/other";
     let store = |spool: &Spool, body: &str| {

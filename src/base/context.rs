@@ -43,6 +43,11 @@ impl BaseContext {
         self.live.config()
     }
 
+    /// Passes a mail to the configured program. Returns whether the program has accepted it.
+    pub async fn send_mail(&self, message: String) -> bool {
+        self.hooks.send_mail(&self.config().options, self.mode.now(), message).await
+    }
+
     /// Starts the program that the configuration names for this event, if any, and does not wait
     /// for its end.
     pub fn run_hook(&self, hook: Hook) {

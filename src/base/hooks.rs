@@ -1,6 +1,7 @@
 //! Hooks: programs of the user that run after certain events.
 //!
-//! Each program is started directly, without a shell, in `/`, with empty standard input. Its
+//! Each program is started directly, without a shell, in `/`. Its standard input is empty, except
+//! for that of mail. Its
 //! environment has only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
 //! The daemon does not wait for its end. For each kind of event, only one program runs at a time.
 //! The next program for an event of this kind starts when the running program has ended.
@@ -11,6 +12,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
@@ -67,10 +69,34 @@ impl Hooks {
     }
 }
 
+impl Hooks {
+    /// Passes a mail to the configured program, as `sendmail -t`. Returns whether the program has
+    /// accepted it. Failures are logged.
+    ///
+    /// Dropping the future kills the program.
+    pub async fn send_mail(&self, options: &Options, mode: Mode, message: String) -> bool {
+        let Some(program) = options.run_mail.path() else {
+            warn!("no mail is sent, because [options] run-mail names no program");
+            return false;
+        };
+        let call = HookCall {
+            program: program.to_owned(),
+            arguments: vec!["-t"],
+            input: message.into_bytes(),
+            mode,
+            spool: self.spool.clone(),
+            patience: options.run_timeout,
+        };
+        call.wait_for_its_end().await
+    }
+}
+
 /// A program and its arguments.
 struct HookCall {
     program: PathBuf,
     arguments: Vec<&'static str>,
+    /// The standard input.
+    input: Vec<u8>,
     mode: Mode,
     spool: PathBuf,
     patience: Duration,
@@ -96,15 +122,15 @@ impl Hooks {
             );
         };
         let spool = self.spool.clone();
-        let run = HookCall { program, arguments, mode, spool, patience };
+        let run = HookCall { program, arguments, input: Vec::new(), mode, spool, patience };
         let (kind, stop) = (Arc::clone(kind), tasks.clone());
         tasks.spawn(async move {
             tokio::select! {
                 // When the daemon stops, the child process is dropped with this future, and killed.
                 () = stop.stopping() => {}
-                () = async {
+                _has_succeeded = async {
                     let _turn = kind.turn.lock().await;
-                    run.wait_for_its_end().await;
+                    run.wait_for_its_end().await
                 } => {}
             }
             drop(place);
@@ -113,27 +139,42 @@ impl Hooks {
 }
 
 impl HookCall {
-    async fn wait_for_its_end(self) {
+    /// Runs the program. Returns whether it has succeeded. Failures are logged.
+    async fn wait_for_its_end(self) -> bool {
         let program = self.program.display().to_string();
         let mut group = match self.start() {
             Ok(group) => group,
-            Err(error) => return warn!(program, %error, "a program cannot be run"),
+            Err(error) => {
+                warn!(program, %error, "a program cannot be run");
+                return false;
+            }
         };
-        let ended = timeout(self.patience, group.watch()).await;
-        let Ok(ended) = ended else {
-            return warn!(program, after = ?self.patience, "a program timed out and was killed");
-        };
-        match ended {
-            Ok((status, written)) => {
+        let stdin = group.child.stdin.take();
+        let ended = timeout(self.patience, async {
+            let write = async {
+                if let Some(mut stdin) = stdin {
+                    // A program need not read its input. Its status says whether it has failed.
+                    let _written = stdin.write_all(&self.input).await;
+                }
+            };
+            tokio::join!(write, group.watch()).1
+        });
+        match ended.await {
+            Ok(Ok((status, written))) => {
                 for line in written.iter().flat_map(|text| text.lines()) {
                     info!(program, "{line:?}");
                 }
                 if !status.success() {
                     warn!(program, %status, "a program failed");
                 }
+                return status.success();
             }
-            Err(error) => warn!(program, %error, "waiting for a program failed"),
+            Ok(Err(error)) => warn!(program, %error, "waiting for a program failed"),
+            Err(_) => {
+                warn!(program, after = ?self.patience, "a program timed out and was killed");
+            }
         }
+        false
     }
 
     fn start(&self) -> io::Result<ProcessGroup> {
@@ -143,7 +184,8 @@ impl HookCall {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).env_clear().env("PATH", PATH);
         command.env("WWWOFFLE_MODE", self.mode.as_str()).env("WWWOFFLE_SPOOL", &self.spool);
-        command.current_dir("/").stdin(Stdio::null());
+        let input = if self.input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        command.current_dir("/").stdin(input);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         ProcessGroup::start(&mut command)
     }

@@ -10,20 +10,23 @@ use super::files::{print_lines, print_only_json};
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
+use crate::fetch::monitor::report;
 use wwwoffle_api::{
-    DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete, VersionDiff,
+    ChangeReport, DeletedUrls, MonitorItem, MonitorList, MonitorRequest, MonitorsToDelete,
+    VersionDiff,
 };
 
 /// Runs a subcommand of `monitor`.
 pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResult {
     let (control, terminal) = (context.settings.control()?, &mut context.terminal);
     match verb {
-        MonitorVerb::Add { when, versions, depth, within, with, urls } => {
+        MonitorVerb::Add { when, versions, depth, within, with, select, words, mail, urls } => {
             let schedule = schedule(&when)
                 .map_err(|error| VerbFailure::usage(format_args!("monitor: {error}")))?;
             let schedule = schedule.to_string();
             let parts = with.named().collect();
-            let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts };
+            let report = ChangeReport { select, words, mail };
+            let wanted = MonitorRequest { urls, schedule, versions, depth, within, parts, report };
             let set: MonitorList = control.post("/api/monitor", &wanted)?;
             print_lines(&set, false, terminal.stdout, set.monitor.iter().map(line))
         }
@@ -112,11 +115,13 @@ fn line(item: &MonitorItem) -> String {
     let target = item.target.as_deref();
     let target = target.map(|target| format!("  (requested as {})", shown::line(target)));
     let owner = item.owner.as_deref().map(|owner| format!("  ({})", shown::line(owner)));
+    let report = item.report.as_ref().map(|one| format!("  [{}]", report::describe(one)));
     let (schedule, url) = (shown::line(&item.schedule), shown::line(&item.url));
     format!(
-        "{schedule:<16} last {last:<20} next {next:<20} {url}{}{}",
+        "{schedule:<16} last {last:<20} next {next:<20} {url}{}{}{}",
         target.unwrap_or_default(),
-        owner.unwrap_or_default()
+        owner.unwrap_or_default(),
+        report.unwrap_or_default()
     )
 }
 

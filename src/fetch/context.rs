@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 
 use super::Fetcher;
 use crate::base::context::BaseContext;
@@ -25,4 +25,6 @@ pub struct FetchContext {
     pub fetcher: Arc<Fetcher>,
     /// Makes the task that queues monitored pages check the schedules now.
     pub monitor: Notify,
+    /// Held while the changes of a monitored page are reported, so that each is reported once.
+    pub reporting: Mutex<()>,
 }

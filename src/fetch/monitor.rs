@@ -4,6 +4,8 @@
 //! passed while the mode did not allow it, the page is fetched once. A page is queued before its
 //! run is recorded, so a crash in between causes at most one additional conditional request.
 
+pub mod report;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,11 +20,13 @@ use wwwoffle_url::Key;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::base::owner::Requester;
+use crate::base::owner::{Places, Requester};
 use crate::fetch::context::FetchContext;
 use crate::fetch::recurse::{self, NotBegun};
 use crate::fetch::{self, WantError};
 use crate::storage::store::timestamp;
+use crate::storage::versions;
+use wwwoffle_api::ChangeReport;
 use wwwoffle_api::fetch_spec::{FetchSpec, MAX_DEPTH, PartClass};
 use wwwoffle_api::scope::Scope;
 
@@ -48,13 +52,16 @@ pub struct MonitorSettings {
     /// The sub-resources and links to fetch with the page. `None` means the configured
     /// sub-resources and no links.
     pub spec: Option<FetchSpec>,
+    /// Which changes are reported, checked by [`report::check`]; `None` means all of them, in the
+    /// feed only.
+    pub report: Option<ChangeReport>,
 }
 
 impl MonitorSettings {
     /// Settings without links.
     #[must_use]
     pub fn new(url: String, schedule: Schedule, versions: u16) -> Self {
-        Self { url, schedule, versions, spec: None }
+        Self { url, schedule, versions, spec: None, report: None }
     }
 
     /// Also fetches the pages that the page links to, up to `depth` links and within `scope`.
@@ -62,6 +69,13 @@ impl MonitorSettings {
     pub fn following(self, depth: u16, scope: Scope) -> Self {
         let spec = FetchSpec { depth: depth.min(MAX_DEPTH), scope, ..FetchSpec::default() };
         Self { spec: (depth > 0).then_some(spec), ..self }
+    }
+
+    /// Reports these changes. For this, at least one older version is kept.
+    #[must_use]
+    pub fn reporting(self, report: Option<ChangeReport>) -> Self {
+        let versions = if report.is_some() { self.versions.max(1) } else { self.versions };
+        Self { versions, report, ..self }
     }
 
     /// Sets for each class in `parts` whether its sub-resources are fetched. The configuration
@@ -165,12 +179,21 @@ pub async fn set(
     let mut request = fetch::request(context, requester, &wanted.url, RequestKind::Monitored)?;
     request.options = wanted.spec.and_then(|spec| serde_json::to_string(&spec).ok());
     let versions = wanted.versions.min(MAX_VERSIONS);
-    let schedule = wanted.schedule;
+    let (schedule, report) = (wanted.schedule, wanted.report);
+    let report = report.and_then(|report| serde_json::to_string(&report).ok());
+    // The stored version counts as reported, so that the next one is compared with it.
+    let place = report.as_ref().map(|_| &request.summary.place);
+    let places = place.and_then(|place| Places::of_queued(place, &context.base.local));
+    let stored = match places {
+        Some(places) => versions::of(&context.storage, &places).await?,
+        None => None,
+    };
+    let reported = stored.map(|stored| stored.current.entry.stored());
     let done = context.storage.store.run(move |spool| {
         let key = request.summary.place.key();
         let known = spool.monitors().summary(&key);
         let last_run = known.and_then(|known| known.last_run);
-        let monitor = Monitor { request, schedule, last_run, versions };
+        let monitor = Monitor { request, schedule, last_run, versions, report, reported };
         let set = spool.monitors().set(&monitor)?;
         Ok((monitor.summary(), set))
     });

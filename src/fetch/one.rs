@@ -59,6 +59,7 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
         FetchVerdict::Done { status, bytes, how, .. } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };
             let is_gone = dequeue_answered(context, &outgoing).await?;
+            monitor::report::send_if_changed(context, key);
             report_to_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }

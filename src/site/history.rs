@@ -29,6 +29,7 @@ use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
 use crate::storage::store::StoredCopy;
 use crate::storage::versions::memento::{self, LINK_FORMAT, http_date, links};
+use crate::storage::versions::text::PagePart;
 use crate::storage::versions::{self, NotCompared, PageVersions};
 use wwwoffle_api::History;
 use wwwoffle_http::caching::coding::CodingTerms;
@@ -141,9 +142,8 @@ async fn lines(
     for (new, old) in pairs.take(COMPARED) {
         let is_short = new.bytes.max(old.bytes) <= COMPARED_BODY;
         let compared = if is_short {
-            versions::compare(&context.storage, found, Some(old.stored), Some(new.stored))
-                .await
-                .ok()
+            let (from, to) = (Some(old.stored), Some(new.stored));
+            versions::compare(&context.storage, found, from, to, &PagePart::default()).await.ok()
         } else {
             None
         };

@@ -15,7 +15,8 @@ use super::control::former_form;
 use crate::base::clock;
 use crate::base::text::tr;
 use crate::fetch::WantError;
-use crate::fetch::monitor::{self, MonitorSettings};
+use crate::fetch::monitor::report::BadReport;
+use crate::fetch::monitor::{self, MonitorSettings, report};
 use crate::page::fault::FormFault;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
@@ -23,9 +24,9 @@ use crate::proxy::{like, target};
 use crate::site::fetches::{invalid_address, no_url};
 use crate::storage::lists::found::ListType;
 use crate::storage::store::timestamp;
-use wwwoffle_api::MonitorItem;
 use wwwoffle_api::fetch_spec::MAX_DEPTH;
 use wwwoffle_api::scope::Scope;
+use wwwoffle_api::{ChangeReport, MonitorItem};
 
 /// Returns the monitored pages that the caller may see.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
@@ -44,6 +45,7 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
         last: one.last_run,
         next: one.next_run(timestamp(clock::now()), &TimeZone::system()),
         owner: one.place.owner().map(str::to_owned),
+        report: report::of(one),
     }
 }
 
@@ -88,6 +90,7 @@ pub(super) async fn options(caller: &Caller, arguments: Option<&str>) -> Respons
         versions: known.as_ref().map(|known| known.versions),
         max_versions: monitor::MAX_VERSIONS,
         spec: known.as_ref().and_then(|known| monitor::fetch_spec(&known.request)),
+        report: known.and_then(|known| report::of(&known.summary())).unwrap_or_default(),
     };
     caller.page(page::options(&caller.shell, &form))
 }
@@ -146,10 +149,28 @@ fn wanted(form: &SubmittedForm) -> Result<MonitorSettings, Vec<FormFault>> {
         faults.push(FormFault::new("method", tr("Select one of these.")));
     }
     let url = form.value("url").map(str::trim).filter(|url| !url.is_empty());
+    let field = |name: &str| form.value(name).map(str::to_owned);
+    let report =
+        ChangeReport { select: field("select"), words: field("words"), mail: field("mail") };
+    let report = report::check(&report).unwrap_or_else(|error| {
+        faults.push(match error {
+            BadReport::Selector => FormFault::new(
+                "select",
+                tr("Enter a CSS selector, such as {example}.").with("example", "#news"),
+            ),
+            BadReport::Words => FormFault::new("words", tr("Enter fewer words.")),
+            BadReport::Mail => {
+                let text = tr("Enter a mail address, such as {example}.");
+                FormFault::new("mail", text.with("example", "ada@example.org"))
+            }
+        });
+        None
+    });
     match (schedule(form), url) {
         (Ok(schedule), Some(url)) if faults.is_empty() => {
             Ok(MonitorSettings::new(url.to_owned(), schedule, versions)
-                .following(depth, scope.unwrap_or_default()))
+                .following(depth, scope.unwrap_or_default())
+                .reporting(report))
         }
         (Ok(_), _) => Err(faults),
         (Err(wrong), _) => {

@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use hyper::header::CONTENT_TYPE;
 use jiff::Timestamp;
-use wwwoffle_spool::{Error, Place, Summary};
+use wwwoffle_spool::{Error, Place, Spool, Summary};
 
 use self::diff::Diff;
-use self::text::{VersionText, extract};
+use self::text::{PagePart, VersionText, extract, extract_part};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
@@ -147,6 +147,7 @@ pub async fn compare(
     versions: &PageVersions,
     from: Option<Timestamp>,
     to: Option<Timestamp>,
+    part: &PagePart,
 ) -> Result<VersionComparison, NotCompared> {
     let current = versions.current.entry.stored();
     let to = to.unwrap_or(current);
@@ -155,8 +156,8 @@ pub async fn compare(
     let version_of =
         |stored| async move { versions.read(context, stored).await?.ok_or(NotCompared::NoVersion) };
     let (old, new) = (
-        text(context, &version_of(from).await?).await?,
-        text(context, &version_of(to).await?).await?,
+        text(context, &version_of(from).await?, part).await?,
+        text(context, &version_of(to).await?, part).await?,
     );
     let title = new.title.clone();
     // The comparison may take a while and must not block other tasks.
@@ -194,6 +195,7 @@ fn content_type(copy: &StoredCopy) -> Option<&str> {
 async fn text(
     context: &StorageContext,
     copy: &Arc<StoredCopy>,
+    part: &PagePart,
 ) -> Result<VersionText, NotCompared> {
     let mut body = read_beginning(&context.store, copy, READ + 1).await.map_err(|error| {
         NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
@@ -201,8 +203,9 @@ async fn text(
     let is_longer = body.len() > READ;
     body.truncate(READ);
     let content_type = content_type(copy).map(str::to_owned);
-    let url = copy.entry.url().to_owned();
-    let text = context.store.run(move |_| Ok(extract(content_type.as_deref(), &url, &body)));
+    let (url, part) = (copy.entry.url().to_owned(), part.clone());
+    let text = move |_: &Spool| Ok(extract_part(content_type.as_deref(), &url, &body, &part));
+    let text = context.store.run(text);
     let mut text = text.await?.ok_or(NotCompared::NoText)?;
     text.is_cut |= is_longer;
     Ok(text)

@@ -1,8 +1,11 @@
 //! Pages that are monitored on a schedule: set by form, API and command line, and queued by the
 //! daemon.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use wwwoffle_spool::{Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
@@ -338,4 +341,111 @@ fn the_form_shows_how_far_links_are_followed() {
     let text = daemon.page(&format!("/monitor-options/?{url}")).text();
     assert_eq!(form(&text, "/monitor-request/").value("depth"), Some("3"), "{text}");
     assert!(text.contains("value=\"site\" selected"), "{text}");
+}
+
+/// The text of the mails in a file, each as its header fields and its decoded body.
+fn mails(file: &std::path::Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let mails = text.split("MAIL -t\n").skip(1).filter_map(|mail| mail.split_once("\n\n"));
+    let decode = |(head, body): (&str, &str)| {
+        let body = BASE64_STANDARD.decode(body.replace('\n', "")).unwrap();
+        (head.to_owned(), String::from_utf8(body).unwrap())
+    };
+    mails.map(decode).collect()
+}
+
+/// A daemon whose mails a program appends to the file `mails`. The program fails while the file
+/// `broken` exists.
+fn mailing() -> Daemon {
+    let mut daemon = Daemon::prepare(Some(""));
+    let (program, home) = (daemon.home().join("sendmail"), daemon.home().display().to_string());
+    let lines = format!(
+        "#!/bin/sh\ntest -e {home}/broken && exit 75\nmail=\"$(echo MAIL $*; cat)\"\n\
+         echo \"$mail\" >> {home}/mails\n"
+    );
+    std::fs::write(&program, lines).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let config = format!("[options]\nrun-mail = \"{}\"\n", program.display());
+    std::fs::write(daemon.config_file(), config).unwrap();
+    daemon.up();
+    daemon
+}
+
+#[test]
+fn changes_of_the_chosen_part_are_mailed_once() {
+    let (daemon, origin) = (mailing(), Origin::start());
+    let (url, out) = (origin.url("/shop"), daemon.home().join("mails"));
+    let say = |price: &str, other: &str| {
+        let page = format!("<title>Shöp</title><ul><li>{other}</ul><p id=price>costs {price}</p>");
+        origin.say("/shop", Answer::html(page).field("Cache-Control", "max-age=0"));
+        again(&daemon, &url);
+        daemon.settle();
+    };
+    say("5 euros", "sunny");
+    let said = daemon.ok(&[
+        "monitor",
+        "add",
+        "--select",
+        "#price",
+        "--words",
+        "COSTS",
+        "--mail",
+        "ada@example.org",
+        &url,
+    ]);
+    assert!(said.contains("[#price \"COSTS\" → ada@example.org]"), "{said}");
+    assert_eq!(monitored(&daemon)[0]["versions"], 1, "a version is kept to compare with");
+    // Another part of the page changes.
+    say("5 euros", "rainy");
+    say("6 euros", "rainy");
+    eventually("the change is mailed", || mails(&out).len() == 1);
+    let (head, body) = &mails(&out)[0];
+    assert!(head.starts_with("To: ada@example.org\nSubject: =?utf-8?B?"), "{head}");
+    assert!(head.contains("\nAuto-Submitted: auto-generated\n"), "{head}");
+    assert!(body.contains("- costs 5 euros\n") && body.contains("+ costs 6 euros\n"), "{body}");
+    assert!(body.contains("Shöp\n") && body.contains(&url), "{body}");
+    assert!(!body.contains("rainy"), "{body}");
+    // The feed lists only the change of the part.
+    let feed = daemon.page("/monitor/feed").text();
+    assert_eq!(feed.matches("<entry>").count(), 1, "{feed}");
+    // A mail that cannot be sent is sent after the next fetch.
+    std::fs::write(daemon.home().join("broken"), "").unwrap();
+    say("7 euros", "rainy");
+    eventually("the failure is logged", || daemon.log().contains("a program failed"));
+    std::fs::remove_file(daemon.home().join("broken")).unwrap();
+    say("7 euros", "rainy");
+    eventually("it is mailed later", || mails(&out).len() == 2);
+    let (_, body) = &mails(&out)[1];
+    assert!(body.contains("- costs 6 euros\n") && body.contains("+ costs 7 euros\n"), "{body}");
+    // What was reported is not reported again.
+    say("7 euros", "rainy");
+    say("8 euros", "rainy");
+    eventually("the next change is mailed", || mails(&out).len() >= 3);
+    assert_eq!(mails(&out).len(), 3);
+}
+
+#[test]
+fn the_form_sets_what_is_reported() {
+    let (daemon, origin) = (mailing(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/shop");
+    let page = daemon.page(&format!("/monitor-options/?{}", crate::harness::form::encode(&url)));
+    let asked = form(&page.text(), "/monitor-request/");
+    for (field, wrong) in [("select", "div["), ("mail", "ada@example.org\nBcc: x"), ("mail", "|x")]
+    {
+        let refused = daemon.submit(&asked.clone().with(field, wrong));
+        assert_eq!((refused.status, monitored(&daemon).len()), (422, 0), "{field}: {wrong}");
+    }
+    let done = daemon.submit(&asked.with("select", "h1, .price").with("mail", "ada"));
+    assert_eq!(done.status, 303);
+    let report = &monitored(&daemon)[0]["report"];
+    assert_eq!(report, &json!({"select": "h1, .price", "mail": "ada"}));
+    let shown = daemon.page("/monitor/").shown();
+    assert!(shown.contains("h1, .price → ada"), "{shown}");
+    let again = form(&daemon.page(&format!("/monitor-options/?{url}")).text(), "/monitor-request/");
+    assert_eq!((again.value("select"), again.value("mail")), (Some("h1, .price"), Some("ada")));
+    // The settings survive a fetch, which rewrites the file, and only the administrator may choose
+    // the program.
+    let told = daemon.run(&["monitor", "add", "--select", "a[", &url]);
+    assert!(told.status != 0 && told.err.contains("CSS selector"), "{told:?}");
 }

@@ -53,8 +53,14 @@ impl Import<'_> {
             return Ok(());
         }
         // The time of the request is taken as the time of the last run.
-        let monitor =
-            Monitor { last_run: Some(request.summary.queued), request, schedule, versions: 0 };
+        let monitor = Monitor {
+            last_run: Some(request.summary.queued),
+            request,
+            schedule,
+            versions: 0,
+            report: None,
+            reported: None,
+        };
         monitors.set(&monitor).map_err(ItemFault::of_spool)?;
         self.report.monitored += 1;
         Ok(())

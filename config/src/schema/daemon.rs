@@ -81,7 +81,9 @@ section! {
         "run-fetch" => run_fetch: Program = r#""""#, Live, Program;
         /// A program to run when the configuration in force has changed, with the argument changed.
         "run-changed" => run_changed: Program = r#""""#, Live, Program;
-        /// How long a program of run-online, run-offline, run-autodial, run-fetch or run-changed may run before it is killed.
+        /// A program such as /usr/sbin/sendmail that sends the mails about changes of monitored pages. It gets the argument -t and the mail as standard input.
+        "run-mail" => run_mail: Program = r#""""#, Live, Program;
+        /// How long a program of run-online, run-offline, run-autodial, run-fetch, run-changed or run-mail may run before it is killed.
         "run-timeout" => run_timeout: Duration = r#""1m""#, Live, Ordinary;
     }
 }

@@ -13,7 +13,7 @@ use wwwoffle_url::Key;
 
 use crate::durability::MONITOR;
 use crate::entry::place::{EXTENSION, Place};
-use crate::entry::warc::{Reason, parse_record, time_text, unescape};
+use crate::entry::warc::{Reason, escape, parse_record, time_text, unescape};
 use crate::error::{Error, Result, SpoolFault};
 use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
@@ -29,11 +29,17 @@ use crate::tree::recover::Recovery;
 pub const MAX_MONITORS: usize = 2_000;
 
 /// The largest file of a monitored page, in bytes: a request and the additional fields.
-pub(crate) const MAX_MONITOR_FILE: usize = MAX_REQUEST_FILE + MAX_SCHEDULE + (1 << 10);
+pub(crate) const MAX_MONITOR_FILE: usize =
+    MAX_REQUEST_FILE + MAX_SCHEDULE + 3 * MAX_REPORT + (1 << 10);
 
 const SCHEDULE: &str = "Wwwoffle-Schedule";
 const LAST_RUN: &str = "Wwwoffle-Last-Run";
 const VERSIONS: &str = "Wwwoffle-Versions";
+const REPORT: &str = "Wwwoffle-Report";
+const REPORTED: &str = "Wwwoffle-Reported";
+
+/// The longest text about the reports of changes, in bytes.
+pub const MAX_REPORT: usize = 4 << 10;
 
 /// A page fetched on a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +54,10 @@ pub struct Monitor {
     pub last_run: Option<Timestamp>,
     /// The smallest number of older versions to keep.
     pub versions: u16,
+    /// The text of the program about the reports of changes; at most [`MAX_REPORT`] bytes.
+    pub report: Option<String>,
+    /// When the version was stored whose changes were reported last.
+    pub reported: Option<Timestamp>,
 }
 
 /// A monitored page without its request, for lists.
@@ -65,6 +75,10 @@ pub struct MonitorSummary {
     pub last_run: Option<Timestamp>,
     /// The smallest number of older versions to keep.
     pub versions: u16,
+    /// The text of the program about the reports of changes.
+    pub report: Option<String>,
+    /// When the version was stored whose changes were reported last.
+    pub reported: Option<Timestamp>,
 }
 
 /// The result of setting a monitored page.
@@ -100,6 +114,8 @@ impl Monitor {
             set: self.request.summary.queued,
             last_run: self.last_run,
             versions: self.versions,
+            report: self.report.clone(),
+            reported: self.reported,
         }
     }
 
@@ -107,6 +123,11 @@ impl Monitor {
         let mut more =
             vec![(SCHEDULE, self.schedule.to_string()), (VERSIONS, self.versions.to_string())];
         more.extend(self.last_run.map(|time| (LAST_RUN, time_text(time))));
+        if let Some(report) = &self.report {
+            Error::check_length("the text about reports", report.len(), MAX_REPORT)?;
+            more.push((REPORT, escape(report, MAX_REPORT)));
+        }
+        more.extend(self.reported.map(|time| (REPORTED, time_text(time))));
         self.request.encode_with(vault, &more)
     }
 
@@ -118,6 +139,8 @@ impl Monitor {
             schedule: schedule.parse().map_err(|_| "its schedule is invalid")?,
             last_run: header.get(LAST_RUN).map(|_| header.time(LAST_RUN)).transpose()?,
             versions: versions.try_into().map_err(|_| "it keeps too many versions")?,
+            report: header.get(REPORT).map(unescape),
+            reported: header.get(REPORTED).map(|_| header.time(REPORTED)).transpose()?,
             request: Outgoing::decode(bytes, vault)?,
         })
     }
@@ -202,9 +225,23 @@ impl Monitors {
     ///
     /// If the disk fails or is full, and those of [`Monitors::get`].
     pub fn record_run(&self, key: &Key, time: Timestamp) -> Result<bool> {
+        self.update(key, |monitor| monitor.last_run = Some(time))
+    }
+
+    /// Records that the changes up to the version of `time` were reported. Returns false if the
+    /// page is not monitored any more.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Monitors::record_run`].
+    pub fn record_report(&self, key: &Key, time: Timestamp) -> Result<bool> {
+        self.update(key, |monitor| monitor.reported = Some(time))
+    }
+
+    fn update(&self, key: &Key, change: impl FnOnce(&mut Monitor)) -> Result<bool> {
         let _changing = lock(&self.changing);
         let Some(mut monitor) = self.read_or_set_aside(key)? else { return Ok(false) };
-        monitor.last_run = Some(time);
+        change(&mut monitor);
         let bytes = monitor.encode(&self.vault)?;
         self.tree.root.replace_file(&path(&self.tree.root.path, key), &bytes)?;
         lock(&self.index).insert(*key, monitor.summary());

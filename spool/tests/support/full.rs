@@ -68,7 +68,17 @@ pub fn fill(spool: &Spool) {
     spool.queue().add(&request).unwrap();
     let request = outgoing(WATCHED, RequestKind::Refresh);
     let schedule = "0 6 * * 1-5".parse().unwrap();
-    spool.monitors().set(&Monitor { request, schedule, last_run: None, versions: 2 }).unwrap();
+    spool
+        .monitors()
+        .set(&Monitor {
+            request,
+            schedule,
+            last_run: None,
+            versions: 2,
+            report: None,
+            reported: None,
+        })
+        .unwrap();
     spool.set_run(RunId::from_number(7), "a run\n").unwrap();
     let mut state = ProgramState::default();
     state.set_mode("offline").unwrap();

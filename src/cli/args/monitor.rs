@@ -25,6 +25,15 @@ pub(crate) enum MonitorVerb {
         within: Option<String>,
         #[command(flatten)]
         with: PartFlags,
+        /// Report only changes in the elements that match this CSS selector.
+        #[arg(long, value_name = "SELECTOR")]
+        select: Option<String>,
+        /// Report only changes of lines that contain one of these words.
+        #[arg(long, value_name = "WORDS")]
+        words: Option<String>,
+        /// Mail the changes to this address, with the program of [options] run-mail.
+        #[arg(long, value_name = "ADDRESS")]
+        mail: Option<String>,
         /// The pages to monitor.
         #[arg(required = true, value_name = "URL")]
         urls: Vec<String>,

@@ -20,8 +20,13 @@ use crate::site::monitor::page as pages;
 use crate::storage::store::timestamp;
 use crate::storage::versions::diff::Diff;
 use crate::storage::versions::feed::{self, MAX_ENTRIES, VersionChange};
-use crate::storage::versions::{self, NotCompared};
+use crate::storage::versions::text::PagePart;
+use crate::storage::versions::{self, NotCompared, VersionComparison};
 use wwwoffle_api::VersionDiff;
+
+/// The largest number of pairs of versions that are compared for one response with the feed.
+/// Further changes of pages with a chosen part are left out.
+const MAX_COMPARED: usize = 200;
 
 /// Content type of the feed (RFC 4287 §7).
 const ATOM: &str = "application/atom+xml; charset=utf-8";
@@ -90,7 +95,8 @@ async fn compared(
     let context = &caller.context;
     let (_, places) = Places::of_text(&asked.url, &context.base.local, &caller.owner)?;
     let versions = versions::of(&context.storage, &places).await?.ok_or(NotCompared::NotKept)?;
-    let done = versions::compare(&context.storage, &versions, asked.from, asked.to).await?;
+    let part = PagePart::default();
+    let done = versions::compare(&context.storage, &versions, asked.from, asked.to, &part).await?;
     let older = versions.older.iter().map(|one| one.stored);
     let difference = VersionDiff {
         url: places.public.url().to_owned(),
@@ -156,7 +162,7 @@ pub(in crate::site) async fn feed(caller: &Caller) -> Response<Body> {
 
 async fn changes(caller: &Caller) -> Result<Vec<VersionChange>, Error> {
     let context = &caller.context;
-    let mut found = Vec::new();
+    let (mut found, mut compared) = (Vec::new(), 0);
     // Only the caller's own pages, even for administrators: feed readers may show them to others.
     let own = monitor::list(&context.fetch, |place| {
         Owner::of_queued(place).as_ref() == Some(&caller.owner)
@@ -167,7 +173,18 @@ async fn changes(caller: &Caller) -> Result<Vec<VersionChange>, Error> {
         let current = versions.current.entry.stored();
         let times = std::iter::once(current).chain(versions.older.iter().map(|one| one.stored));
         let times: Vec<_> = times.take(MAX_ENTRIES + 1).collect();
+        let part = monitor::report::of(&one).map(|report| monitor::report::part(&report));
         for (stored, before) in times.iter().zip(times.iter().skip(1)) {
+            if let Some(part) = part.as_ref().filter(|part| !part.is_whole()) {
+                let pair = (Some(*before), Some(*stored));
+                let done = versions::compare(&context.storage, &versions, pair.0, pair.1, part);
+                let has_changed = |done: VersionComparison| done.diff.added + done.diff.removed > 0;
+                compared += 1;
+                // Versions that cannot be compared are listed.
+                if compared > MAX_COMPARED || !done.await.map_or(true, has_changed) {
+                    continue;
+                }
+            }
             let change = change(caller, &versions, *stored, *before);
             found.push((change, std::sync::Arc::clone(&versions.current)));
         }

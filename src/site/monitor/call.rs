@@ -7,7 +7,7 @@ use super::super::caller::Caller;
 use super::super::monitor::{item, list};
 use crate::base::error_chain::error_chain;
 use crate::fetch::WantError;
-use crate::fetch::monitor::{self, MonitorSettings};
+use crate::fetch::monitor::{self, MonitorSettings, report};
 use crate::site::api::fault::CallFault;
 use crate::site::api::{check_url_count, check_urls};
 use crate::site::history::changes::{self, DiffError};
@@ -33,12 +33,15 @@ pub(in crate::site) async fn set(
         Some(text) => Scope::parse(text).map_err(|error| CallFault::bad(error.to_string()))?,
         None => Scope::default(),
     };
+    let report =
+        report::check(&wanted.report).map_err(|error| CallFault::bad(error.to_string()))?;
     check_urls(caller, &wanted.urls)?;
     let mut set = Vec::new();
     for url in wanted.urls {
         let settings = MonitorSettings::new(url.clone(), schedule, wanted.versions)
             .following(wanted.depth, scope.clone())
-            .with_parts(wanted.parts.clone());
+            .with_parts(wanted.parts.clone())
+            .reporting(report.clone());
         let (summary, _) = monitor::set(&caller.context.fetch, &caller.requester(), settings)
             .await
             .map_err(|error| match error {

@@ -8,6 +8,7 @@ use super::schedule::{WEEKDAYS, in_words};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
+use crate::fetch::monitor::report;
 use crate::page::fault::{self, FormFault};
 use crate::page::form::SubmittedForm;
 use crate::page::links;
@@ -18,13 +19,16 @@ use crate::site::lists::page::room;
 use crate::storage::versions::diff::{Diff, LineKind};
 use wwwoffle_api::fetch_spec::FetchSpec;
 use wwwoffle_api::scope::Scope;
-use wwwoffle_api::{MonitorItem, VersionDiff};
+use wwwoffle_api::{ChangeReport, MonitorItem, VersionDiff};
 
 /// Maximum number of listed pages, fewer if they have long URLs; the others are counted.
 pub const SHOWN_PAGES: usize = 60;
 
 /// Maximum size of all rows after escaping, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 80_000;
+
+/// Size of the words around a report in a row, in bytes.
+const REPORT: usize = 80;
 
 /// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_050;
@@ -115,7 +119,9 @@ pub fn page(shell: &Shell, items: &[MonitorItem], changed: &[bool]) -> RenderedP
 
 /// Returns a row of the list, and its size after escaping, in bytes.
 fn monitor_row(item: &MonitorItem, is_changed: bool, shell: &Shell) -> (View, usize) {
-    let MonitorItem { key, url, schedule, versions, last, next, owner, .. } = item;
+    let MonitorItem { key, url, schedule, versions, last, next, owner, report, .. } = item;
+    let report = report.as_ref().map(report::describe);
+    let report_size = report.as_deref().map_or(0, |report| REPORT + written(report));
     let time = |time| ShownTime::new(time, &shell.zone);
     let (options, changes) = (links::monitor(url), is_changed.then(|| diff_path(url)));
     let addresses = written(&options) + changes.as_deref().map_or(0, written);
@@ -125,7 +131,7 @@ fn monitor_row(item: &MonitorItem, is_changed: bool, shell: &Shell) -> (View, us
     let owner = owner.as_deref().map(|owner| shell.for_whom(owner));
     let owner_size = owner.as_ref().map_or(0, |owner| written(&owner.to_string()));
     let (words, schedule) = (in_words(schedule), shown::text(schedule));
-    let texts = key.len() + written(&schedule) + owner_size;
+    let texts = key.len() + written(&schedule) + owner_size + report_size;
     let row = view! {
         key,
         url,
@@ -136,6 +142,8 @@ fn monitor_row(item: &MonitorItem, is_changed: bool, shell: &Shell) -> (View, us
         last: last.map(time),
         next: next.map(time),
         owner,
+        // The chosen part, words and address of reports.
+        report,
         options,
         // Address of the page that shows the last change, if there was one.
         changes,
@@ -157,6 +165,8 @@ pub struct MonitorForm<'a> {
     /// The settings for further fetches. `None` if the page is not monitored, or if only the
     /// configured sub-resources are fetched with it.
     pub spec: Option<FetchSpec>,
+    /// Which changes are reported.
+    pub report: ChangeReport,
 }
 
 /// Renders the form.
@@ -194,6 +204,9 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
             None => link_fields("0", &Scope::default()),
         },
         versions: options.versions.unwrap_or_default().to_string(),
+        select: options.report.select.as_deref().unwrap_or_default(),
+        words: options.report.words.as_deref().unwrap_or_default(),
+        mail: options.report.mail.as_deref().unwrap_or_default(),
         max_versions: options.max_versions,
         faults: Vec::<FormFault>::new(),
     };
@@ -229,6 +242,9 @@ pub fn options_again(
         cron: shown::text(value("cron")),
         links: link_fields(&shown::text(value("depth")), &scope.unwrap_or_default()),
         versions: shown::text(value("versions")),
+        select: shown::text(value("select")),
+        words: shown::text(value("words")),
+        mail: shown::text(value("mail")),
         max_versions: most,
         faults,
     };

@@ -2,11 +2,16 @@
 //!
 //! Pure and bounded: a text longer than `MAX_TEXT` or `MAX_LINES` is truncated and marked as such.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use lol_html::errors::SelectorError;
 use lol_html::html_content::{Element, TextChunk, TextType};
-use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text, element, text};
+use lol_html::{
+    ElementContentHandlers, HandlerResult, HtmlRewriter, MemorySettings, Selector, Settings,
+    doc_text, element, text,
+};
 
 use wwwoffle_html::references::{BodyKind, HEAD, charset, entity};
 
@@ -43,9 +48,56 @@ pub struct VersionText {
     pub is_cut: bool,
 }
 
+/// The part of a page whose changes matter; by default the whole page.
+#[derive(Clone, Debug, Default)]
+pub struct PagePart {
+    /// A selector of the elements whose text counts, in HTML.
+    selector: Option<String>,
+    /// The words, in lower case: a line counts if it contains one of them. Empty if all lines
+    /// count.
+    words: Vec<String>,
+}
+
+impl PagePart {
+    /// The part with these elements and words.
+    ///
+    /// # Errors
+    ///
+    /// If `selector` is not a CSS selector that we know.
+    pub fn new(selector: Option<&str>, words: Option<&str>) -> Result<Self, SelectorError> {
+        let words = words.unwrap_or_default().split_whitespace().map(str::to_lowercase).collect();
+        if let Some(selector) = selector {
+            selector.parse::<Selector>()?;
+        }
+        Ok(Self { selector: selector.map(str::to_owned), words })
+    }
+
+    /// Whether this is the whole page.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.selector.is_none() && self.words.is_empty()
+    }
+
+    fn has(&self, line: &str) -> bool {
+        let line = line.to_lowercase();
+        self.words.is_empty() || self.words.iter().any(|word| line.contains(word))
+    }
+}
+
 /// The text of a decoded body. `None` if the body is not readable text, but an image, for example.
 #[must_use]
 pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<VersionText> {
+    extract_part(content_type, url, body, &PagePart::default())
+}
+
+/// The text of a part of a decoded body; see [`extract`].
+#[must_use]
+pub fn extract_part(
+    content_type: Option<&str>,
+    url: &str,
+    body: &[u8],
+    part: &PagePart,
+) -> Option<VersionText> {
     let head = body.get(..HEAD).unwrap_or(body);
     let kind = BodyKind::of(content_type, url, head);
     let is_html = matches!(kind, BodyKind::Html | BodyKind::Xhtml);
@@ -53,7 +105,10 @@ pub fn extract(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Ver
         return None;
     }
     let (decoded, _, _) = charset::choose(kind, content_type, head).decode(body);
-    Some(if is_html { of_html(&decoded) } else { of_lines(&decoded) })
+    let mut text =
+        if is_html { of_html(&decoded, part.selector.as_deref()) } else { of_lines(&decoded) };
+    text.lines.retain(|line| part.has(line));
+    Some(text)
 }
 
 /// A decoded body as text with its markup. `None` if the body is not readable text.
@@ -88,10 +143,17 @@ fn of_lines(text: &str) -> VersionText {
     gather.finish()
 }
 
-fn of_html(html: &str) -> VersionText {
+fn of_html(html: &str, selector: Option<&str>) -> VersionText {
     let gather = Rc::new(RefCell::new(Gather::default()));
     let (starts, titles, texts) = (Rc::clone(&gather), Rc::clone(&gather), Rc::clone(&gather));
     let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_PARSER);
+    let take = move |chunk: &mut TextChunk<'_>| -> HandlerResult {
+        // Scripts, styles and the contents of form fields are left out.
+        if matches!(chunk.text_type(), TextType::Data | TextType::PlainText) {
+            texts.borrow_mut().raw(chunk.as_str(), chunk.last_in_text_node());
+        }
+        Ok(())
+    };
     let settings = Settings::new()
         .with_memory_settings(memory)
         .with_strict(false)
@@ -112,14 +174,15 @@ fn of_html(html: &str) -> VersionText {
         .append_element_content_handler(text!("title", move |chunk: &mut TextChunk<'_>| {
             titles.borrow_mut().title(chunk.as_str());
             Ok(())
-        }))
-        .append_document_content_handler(doc_text!(move |chunk: &mut TextChunk<'_>| {
-            // Scripts, styles and the contents of form fields are left out.
-            if matches!(chunk.text_type(), TextType::Data | TextType::PlainText) {
-                texts.borrow_mut().raw(chunk.as_str(), chunk.last_in_text_node());
-            }
-            Ok(())
         }));
+    // The selector was parsed before.
+    let settings = match selector.and_then(|selector| selector.parse::<Selector>().ok()) {
+        Some(selector) => settings.append_element_content_handler((
+            Cow::Owned(selector),
+            ElementContentHandlers::default().text(take),
+        )),
+        None => settings.append_document_content_handler(doc_text!(take)),
+    };
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
     let is_read = rewriter.write(html.as_bytes()).and_then(|()| rewriter.end()).is_ok();
     let mut gather = std::mem::take(&mut *gather.borrow_mut());
@@ -218,6 +281,33 @@ mod tests {
 
     fn lines(content_type: &str, body: &[u8]) -> Vec<String> {
         extract(Some(content_type), "http://h.example/", body).unwrap().lines
+    }
+
+    #[test]
+    fn only_the_chosen_part_of_a_page_is_read() {
+        let html = "text/html; charset=utf-8";
+        let body = "<p>Rain<ul id=n><li>one <b>Two</b><li>three</ul><div class=p>4</div><p>two";
+        for (selector, words, want) in [
+            (None, None, &["Rain", "one Two", "three", "4", "two"][..]),
+            (Some("#n"), None, &["one Two", "three"]),
+            (Some("#n li, #n b"), None, &["one Two", "three"]),
+            (Some("#n, div.p"), None, &["one Two", "three", "4"]),
+            (None, Some("TWO  rain"), &["Rain", "one Two", "two"]),
+            (Some("#n"), Some("two"), &["one Two"]),
+            (Some("table"), None, &[]),
+        ] {
+            let part = PagePart::new(selector, words).unwrap();
+            let text = extract_part(Some(html), "http://h.example/", body.as_bytes(), &part);
+            assert_eq!(text.unwrap().lines, want, "{selector:?} {words:?}");
+            assert_eq!(part.is_whole(), selector.is_none() && words.is_none());
+        }
+        // Plain text has no elements.
+        let part = PagePart::new(Some("p"), Some("b")).unwrap();
+        let text = extract_part(Some("text/plain"), "http://h.example/", b"a\nb\n", &part);
+        assert_eq!(text.unwrap().lines, ["b"]);
+        for invalid in ["", "a[", "p + p", "::before"] {
+            assert!(PagePart::new(Some(invalid), None).is_err(), "{invalid:?}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ fn item(url: &str) -> MonitorItem {
         last: Some(time()),
         next: Some(time()),
         owner: None,
+        report: None,
     }
 }
 
@@ -72,6 +73,7 @@ fn the_form_starts_with_the_current_schedule() {
             versions: Some(7),
             max_versions: 100,
             spec: None,
+            report: ChangeReport::default(),
         };
         let page = options(&shell(), &given);
         assert_harmless(&page);
@@ -110,7 +112,14 @@ fn the_form_shows_the_link_depth() {
         ),
     ] {
         let url = "http://a.example/";
-        let given = MonitorForm { url, schedule: None, versions: None, max_versions: 9, spec };
+        let given = MonitorForm {
+            url,
+            schedule: None,
+            versions: None,
+            max_versions: 9,
+            spec,
+            report: ChangeReport::default(),
+        };
         let page = options(&shell(), &given);
         assert_harmless(&page);
         let body = page.body;
@@ -194,6 +203,7 @@ fn hostile_values_are_text() {
             key: as_key(text).to_owned(),
             schedule: text.clone(),
             owner: Some(text.clone()),
+            report: Some(ChangeReport { words: Some(text.clone()), ..ChangeReport::default() }),
             ..item(text)
         };
         assert_harmless(&page(&shell(), &[item], &[true]));
@@ -208,6 +218,7 @@ fn hostile_values_are_text() {
                 scope: Scope::Prefix(as_key(text).to_owned()),
                 ..FetchSpec::default()
             }),
+            report: ChangeReport { select: Some(text.clone()), ..ChangeReport::default() },
         };
         assert_harmless(&options(&shell(), &given));
     }
