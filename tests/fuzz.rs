@@ -18,6 +18,7 @@ use std::path::Path;
 mod targets;
 
 #[test]
+#[ignore = "slow"]
 fn fuzz_corpus_passes() {
     let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     for (name, run) in targets::TARGETS {

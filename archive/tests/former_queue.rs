@@ -78,6 +78,7 @@ fn stored_pages_of_the_old_proxy_are_refused() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unfetchable_url_is_refused() {
     let recursive = |url: &str| format!("http://old:8080/refresh-recurse/?url={url};depth=1");
     let form = "it asks for the stored response to a form, which no origin knows";

@@ -165,17 +165,20 @@ fn file(seed: u64, name: &str, bytes: &[u8]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn warc_plain() {
     file(1, "a.warc", &warc());
 }
 
 #[test]
+#[ignore = "slow"]
 fn warc_compressed() {
     file(2, "a.warc.gz", &gzip(&warc()));
     file(3, "a.warc.zst", &zstd::encode_all(warc().as_slice(), 3).unwrap());
 }
 
 #[test]
+#[ignore = "slow"]
 fn wacz() {
     let archive = warc();
     let package = format!(
@@ -188,6 +191,7 @@ fn wacz() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn har() {
     let entry = r#"{"startedDateTime":"2024-05-01T10:00:00Z","time":5,"request":{"method":"GET","url":"http://a.example/","headers":[],"cookies":[]},"response":{"status":200,"statusText":"OK","headers":[{"name":"A","value":"b\nc"}],"content":{"size":5,"mimeType":"text/html","text":"aGVsbG8=","encoding":"base64"}}}"#;
     let bytes = format!(r#"{{"log":{{"version":"1.2","entries":[{entry},{entry}]}}}}"#);
@@ -195,6 +199,7 @@ fn har() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_spool_of_2_9() {
     let bench = Bench::new();
     let mut names = Vec::new();
@@ -221,6 +226,7 @@ fn a_spool_of_2_9() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn mirrors() {
     let bench = Bench::new();
     let told = b"X-In-Cache: 1\r\nX-StatusCode: 200\r\nContent-Type: text/html\r\n";

@@ -124,6 +124,7 @@ fn digests_match_the_chunked_or_the_decoded_body() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_invalid_record_is_reported_and_does_not_affect_others() {
     let good = response("http://a.example/good", DATE, &page("good"));
     let url = "http://a.example/";
@@ -179,6 +180,7 @@ fn an_invalid_record_is_reported_and_does_not_affect_others() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_possibly_personal_response_is_stored_as_personal() {
     let url = "http://a.example/";
     let answers = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\nx").into_bytes();
@@ -416,6 +418,7 @@ fn a_dry_run_reports_the_same_and_stores_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_stopped_import_resumes() {
     let url = |number: u32| format!("http://a.example/{number}");
     let archive = |from: u32| -> Vec<u8> {
@@ -446,6 +449,7 @@ fn a_stopped_import_resumes() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_compression_bomb_is_refused() {
     let head = b"HTTP/1.1 200 OK\r\n\r\n";
     let size = 200_usize << 20;

@@ -44,6 +44,7 @@ fn old_configuration_files_are_converted() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn https_stays_enabled_after_importing_the_stock_file() {
     let imported = ImportedConfig::load(&data("template.conf")).unwrap();
     let config = Config::parse(imported.text(), Path::new("wwwoffle.conf")).unwrap();
@@ -55,6 +56,7 @@ fn https_stays_enabled_after_importing_the_stock_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_secret_is_imported() {
     for given in ["template.conf", "hard.conf"] {
         let got = imported(given);
@@ -113,6 +115,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    #[ignore = "slow"]
     fn any_file_is_converted_to_a_valid_one(lines in proptest::collection::vec(line(), 0..20)) {
         let directory = tempfile::tempdir().unwrap();
         let old = directory.path().join("old.conf");

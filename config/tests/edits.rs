@@ -98,6 +98,7 @@ fn check(case: &Case, given: &str, produces: &str) -> Result<(), String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_edit_produces_its_text() {
     let mut wrong = Vec::new();
     let cases = cases();

@@ -202,6 +202,7 @@ fn about(edit: &Edit) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn edit_changes_only_the_edited_value() {
     let (mut wrong, mut done, mut refused) = (Vec::new(), 0, 0);
     let crlf: Vec<String> =

@@ -62,6 +62,7 @@ fn section_field(section: &str) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_option_is_parsed_as_the_table_says() {
     let (mut wrong, default) = (Vec::new(), format!("{:#?}", Config::default()));
     for (section, key, value, want) in rows() {
@@ -87,6 +88,7 @@ fn each_option_is_in_the_table() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_rule_may_set_only_the_options_of_the_schema() {
     let url = CanonicalUrl::parse("http://a.test/", &LocalHost::default()).unwrap();
     for section in SECTIONS {
@@ -111,6 +113,7 @@ fn a_rule_may_set_only_the_options_of_the_schema() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_value_of_another_type_is_refused_for_each_option() {
     for section in SECTIONS {
         for option in section.options {

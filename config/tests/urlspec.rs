@@ -150,6 +150,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn a_list_agrees_with_trying_each(specs in prop::collection::vec(SPEC, 0..12), text in URL) {
         let url = url(&text);
         let set = set(&specs);
@@ -159,6 +160,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn a_long_list_agrees_with_trying_each(
         specs in prop::collection::vec(LONGER_SPEC, 0..80),
         text in LONGER_URL,

@@ -75,6 +75,7 @@ fn changed(directory: &Path) -> SystemTime {
 }
 
 #[test]
+#[ignore = "slow"]
 fn differences_are_found_and_repaired() {
     // The path has characters that have a meaning in URLs.
     let directory = tempfile::tempdir().unwrap();
@@ -114,6 +115,7 @@ fn differences_are_found_and_repaired() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn changes_found_by_the_next_start_are_not_faults() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
@@ -135,6 +137,7 @@ fn changes_found_by_the_next_start_are_not_faults() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_clock_set_back_hides_no_changes() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();

@@ -51,6 +51,7 @@ fn child(root: &Path) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_killed_index_is_sound_or_rebuilt() {
     if let Some(root) = std::env::var_os(ROOT) {
         return child(Path::new(&root));

@@ -81,6 +81,7 @@ fn changes_by_the_program_are_indexed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_entry_comes_in_long_before_its_batch() {
     let directory = tempfile::tempdir().unwrap();
     let batch_interval = Duration::from_secs(3_600);
@@ -145,6 +146,7 @@ fn updated_index_equals_rebuilt_index() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn changes_by_other_programs_are_indexed() {
     let directory = tempfile::tempdir().unwrap();
     let other = tempfile::tempdir().unwrap();
@@ -197,6 +199,7 @@ fn changes_by_other_programs_are_indexed() {
 type Spoil = fn(&Path);
 
 #[test]
+#[ignore = "slow"]
 fn an_unusable_index_is_rebuilt() {
     let spoils: [(&str, bool, Spoil); 8] = [
         ("missing", false, |path| fs::remove_file(path).unwrap()),
@@ -324,6 +327,7 @@ fn restored_entry_keeps_its_last_use() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn stop_ends_a_running_rebuild() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open_as(directory.path(), Durability::None);

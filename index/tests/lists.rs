@@ -252,6 +252,7 @@ proptest! {
     /// Above the limit for sorting, the order is walked. Walking and sorting must give the same
     /// list.
     #[test]
+    #[ignore = "slow"]
     fn walking_and_sorting_give_the_same_list(seed in 0_u64..1_000) {
         let directory = tempfile::tempdir().unwrap();
         let spool = support::open_as(directory.path(), Durability::None);

@@ -175,6 +175,7 @@ impl Describe for Fragile {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unreadable_page_does_not_affect_others() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());
@@ -233,6 +234,7 @@ fn documentation() -> Vec<(String, String)> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_about_a_term_ranks_before_pages_that_mention_it() {
     let directory = tempfile::tempdir().unwrap();
     let spool = open(directory.path());

@@ -107,6 +107,7 @@ fn check(disk: &SimDisk, durability: Durability, turns: u8, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_at_any_step_keeps_every_body() {
     for (durability, cuts) in DURABILITIES {
         let base = base();
@@ -130,6 +131,7 @@ fn a_crash_at_any_step_keeps_every_body() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_at_any_step_loses_nothing() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
         let base = base();

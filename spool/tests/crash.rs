@@ -232,6 +232,7 @@ fn at_every_call(
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_stop_keeps_every_acknowledged_write() {
     for durability in DURABILITIES {
         let base = base();
@@ -244,6 +245,7 @@ fn a_stop_keeps_every_acknowledged_write() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_power_cut_keeps_every_durable_write() {
     for durability in DURABILITIES {
         let base = base();
@@ -258,6 +260,7 @@ fn a_power_cut_keeps_every_durable_write() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_is_reported_and_loses_nothing() {
     for durability in DURABILITIES {
         for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
@@ -276,6 +279,7 @@ fn an_error_is_reported_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_recovery_can_be_interrupted() {
     // Finished entries wait in tmp/ for their batch when the process ends.
     let left = base();
@@ -335,6 +339,7 @@ fn the_first_opening_can_be_stopped() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_removed_entry_stays_removed() {
     for durability in [Durability::Each, Durability::Batch] {
         for call in 0.. {

@@ -280,21 +280,25 @@ fn stop_everywhere(durability: Durability) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_acknowledged_write_is_lost_under_each() {
     stop_everywhere(Durability::Each);
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_acknowledged_write_is_lost_under_batch() {
     stop_everywhere(Durability::Batch);
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_acknowledged_write_is_lost_under_none() {
     stop_everywhere(Durability::None);
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_is_reported_and_loses_nothing() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
         let fault = |call| Fault::Fail(call, kind);

@@ -56,6 +56,7 @@ impl Stored {
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_changed_byte_of_a_small_entry_is_noticed() {
     let stored = stored(300);
     for index in 0..stored.bytes.len() {
@@ -68,6 +69,7 @@ fn any_changed_byte_of_a_small_entry_is_noticed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_cut_and_any_addition_is_noticed() {
     let stored = stored(300);
     for len in 0..stored.bytes.len() {
@@ -79,6 +81,7 @@ fn any_cut_and_any_addition_is_noticed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn damage_to_a_large_entry_is_noticed() {
     let stored = stored(400_000);
     let beginning = &support::bytes(400_000)[..100];
@@ -324,6 +327,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    #[ignore = "slow"]
     fn every_exchange_round_trips(
         status in 100_u16..1000,
         fields in proptest::collection::vec("[a-z]{1,9}: [ -~]{0,40}", 0..9),

@@ -11,6 +11,7 @@ use wwwoffle_spool::{
 };
 
 #[test]
+#[ignore = "slow"]
 fn an_entry_is_found_as_it_was_stored() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         for len in [0, 1, 100, 60_000, 64 << 10, 128 << 10, 3 << 20] {

@@ -111,6 +111,7 @@ fn a_revalidated_entry_is_not_removed_as_the_old_one() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_one_concurrent_conditional_store_succeeds() {
     const WRITERS: usize = 4;
     for durability in DURABILITIES {
@@ -198,6 +199,7 @@ fn check(disk: &SimDisk, durability: Durability, results: &RunResults, is_kept: 
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_fault_at_any_step_keeps_the_order_of_archived_versions() {
     for durability in DURABILITIES {
         for (is_live, length) in [(true, 3_000), (true, 150_000), (false, 3_000), (false, 150_000)]

@@ -117,6 +117,7 @@ fn check(base: &SimDisk, disk: &SimDisk, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_repair_can_be_stopped_anywhere() {
     let base = damaged();
     for call in 0.. {
@@ -138,6 +139,7 @@ fn a_repair_can_be_stopped_anywhere() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_repair_on_a_failing_disk_loses_nothing() {
     let base = damaged();
     for kind in [ErrorKind::StorageFull, ErrorKind::PermissionDenied] {

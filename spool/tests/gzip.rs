@@ -82,6 +82,7 @@ fn is_sound(root: &Path) -> bool {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_compressed_entry_reads_unchanged() {
     for len in [20_000, 131_072, 400_000, (3 << 20) + 77, 5 << 20] {
         let root = tempfile::tempdir().unwrap();
@@ -128,6 +129,7 @@ fn a_compressed_entry_reads_unchanged() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_range_of_a_large_compressed_body_is_readable() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
@@ -321,6 +323,7 @@ fn never_wrong(root: &Path, spool: &Spool, bytes: &[u8], content: &[u8], what: &
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_changed_byte_is_noticed_or_harmless() {
     for (len, step) in [(9_000, 3), (400_000, 41)] {
         let (root, spool, packed, content) = packed(len);
@@ -358,6 +361,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
+    #[ignore = "slow"]
     fn any_compressed_entry_round_trips(
         pieces in proptest::collection::vec((0..40_000_usize, any::<bool>()), 0..12),
         status in 200..600_u16,
@@ -387,6 +391,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn invalid_bytes_after_the_magic_are_never_served(
         rubbish in proptest::collection::vec(any::<u8>(), 0..400),
         keep in 2..120_usize,

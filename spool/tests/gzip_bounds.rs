@@ -101,6 +101,7 @@ fn a_rewrite_stops_within_a_large_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_incompressible_rewrite_is_abandoned_early() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Each);
@@ -146,6 +147,7 @@ fn walk(spool: &Spool) -> Result<(CompressStep, Option<CompressFailure>), Error>
 }
 
 #[test]
+#[ignore = "slow"]
 fn compression_continues_after_a_failed_entry() {
     const COUNT: u64 = 5;
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {

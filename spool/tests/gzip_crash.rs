@@ -107,6 +107,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_leaves_the_old_or_the_new_file() {
     for durability in DURABILITIES {
         let base = base();
@@ -130,6 +131,7 @@ fn a_crash_leaves_the_old_or_the_new_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_is_reported_and_loses_nothing() {
     let base = base();
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {
@@ -151,6 +153,7 @@ fn an_error_is_reported_and_loses_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_entry_removed_after_a_rewrite_stays_removed() {
     for durability in [Durability::Each, Durability::Batch] {
         for call in 0.. {

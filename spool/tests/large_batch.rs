@@ -76,6 +76,7 @@ fn count_new(disk: &SimDisk, what: &str) -> usize {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_stop_or_power_cut_loses_nothing_of_a_written_batch() {
     for call in 0.. {
         let disk = SimDisk::new();
@@ -95,6 +96,7 @@ fn a_stop_or_power_cut_loses_nothing_of_a_written_batch() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_failed_call_loses_at_most_its_own_entry() {
     for call in 0.. {
         let disk = SimDisk::new();
@@ -115,6 +117,7 @@ fn a_failed_call_loses_at_most_its_own_entry() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_batch_begins_early_if_many_entries_wait() {
     // The interval of batches is an hour.
     let directory = tempfile::tempdir().unwrap();

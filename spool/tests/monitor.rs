@@ -128,6 +128,7 @@ fn an_invalid_schedule_file_is_moved_aside() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_number_of_monitored_pages_is_limited() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
@@ -180,6 +181,7 @@ fn check(disk: &SimDisk, durability: Durability, done: [bool; 4], what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_crash_loses_a_monitored_page() {
     let base = SimDisk::new();
     let spool = open_sim(&base, Durability::Each).unwrap();

@@ -63,6 +63,7 @@ fn partial(spool: &Spool) -> Partial {
 }
 
 #[test]
+#[ignore = "slow"]
 fn segments_are_stored_joined_and_completed() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
@@ -130,6 +131,7 @@ fn a_segment_is_never_served_as_complete() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_broken_transfer_becomes_a_segment_without_copying() {
     for len in [1_000, 3_000_000] {
         let root = tempfile::tempdir().unwrap();
@@ -166,6 +168,7 @@ fn a_broken_transfer_becomes_a_segment_without_copying() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn segments_of_a_newer_body_replace_older_ones() {
     let other = |validator: &[u8], complete_length| NewSegment {
         validator: validator.to_vec(),
@@ -267,6 +270,7 @@ fn an_error_response_keeps_the_segments() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_number_of_segments_is_limited() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);
@@ -290,6 +294,7 @@ fn the_number_of_segments_is_limited() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_removal_deletes_all_segments() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::None);

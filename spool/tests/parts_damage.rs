@@ -68,6 +68,7 @@ impl StoredSegment {
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_change_of_a_small_segment_is_noticed() {
     let kept = kept(300);
     assert!(kept.is_there(&kept.bytes));

@@ -189,6 +189,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
+    #[ignore = "slow"]
     fn segments_agree_with_the_model(steps in steps(), is_batch in any::<bool>()) {
         let durability = if is_batch { Durability::Batch } else { Durability::None };
         let root = tempfile::tempdir().unwrap();

@@ -77,6 +77,7 @@ fn sweep(spool: &Spool) -> Result<u64> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn purge_visits_each_entry_once() {
     for durability in DURABILITIES {
         let root = tempfile::tempdir().unwrap();
@@ -302,6 +303,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_loses_no_remaining_entry() {
     let base = SimDisk::new();
     let spool = open_sim(&base, Durability::Each).unwrap();

@@ -336,6 +336,7 @@ fn the_time_of_the_newer_request_counts() {
 
 /// A request with all fields, each as long as allowed, and with as many spellings as allowed.
 #[test]
+#[ignore = "slow"]
 fn the_fullest_request_is_read_again_with_all_spellings() {
     let root = tempfile::tempdir().unwrap();
     let request = |number: usize| {

@@ -86,6 +86,7 @@ fn prioritize(disk: &SimDisk, durability: Durability) -> Result<u64> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_leaves_the_old_or_the_new_request() {
     let base = SimDisk::new();
     {

@@ -161,6 +161,7 @@ fn check_continues_after_an_unreadable_entry() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_list_does_not_grow_without_limit() {
     let root = tempfile::tempdir().unwrap();
     let spool = support::open(root.path(), Durability::None);

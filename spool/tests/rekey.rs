@@ -62,6 +62,7 @@ fn contents(spool: &Spool, place: &Place) -> Vec<(String, Content)> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn move_keeps_versions_and_variants() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = full::spool();
@@ -227,6 +228,7 @@ fn open(disk: &SimDisk, durability: Durability) -> Result<Spool> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_during_a_move_loses_nothing() {
     let base = SimDisk::new();
     let spool = open(&base, Durability::Each).unwrap();

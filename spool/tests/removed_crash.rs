@@ -132,6 +132,7 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_at_any_step_loses_nothing() {
     for (durability, cuts) in DURABILITIES {
         let base = base();
@@ -154,6 +155,7 @@ fn a_crash_at_any_step_loses_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_at_any_step_loses_nothing() {
     for kind in [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
         let base = base();
@@ -237,6 +239,7 @@ fn check_twice(disk: &SimDisk, durability: Durability, what: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_replacement_is_complete_or_absent_after_a_crash() {
     let base = twice();
     for (durability, cuts) in DURABILITIES {
@@ -262,6 +265,7 @@ fn a_replacement_is_complete_or_absent_after_a_crash() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_does_not_prevent_the_replacement() {
     let base = twice();
     for kind in [ErrorKind::Other, ErrorKind::StorageFull] {

@@ -78,6 +78,7 @@ fn an_entry_stored_during_a_restore_becomes_a_version() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn restored_version_and_entry_swap_places() {
     // A small entry, and one that is too large to be read at once.
     for size in [1, 300_000] {
@@ -224,6 +225,7 @@ fn check(disk: &SimDisk, durability: Durability, done: [bool; 2], size: usize, w
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_during_a_restore_loses_nothing() {
     for size in [10, 200_000] {
         let base = SimDisk::new();

@@ -80,6 +80,7 @@ fn prefix(spool: &Spool, body: &[u8]) -> usize {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_killed_download_is_resumed() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let it = under_way(durability, 7 * MIB);
@@ -124,6 +125,7 @@ fn a_killed_segment_keeps_its_start() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_checkpointed_bytes_are_recovered() {
     let it = under_way(Durability::Batch, 7 * MIB);
     let sound = killed(it.root.path());
@@ -246,6 +248,7 @@ fn open_on(disk: &SimDisk) -> wwwoffle_spool::Result<(Spool, Recovery)> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_disk_error_during_opening_loses_no_download() {
     let (killed, body) = killed_on_a_disk();
     for call in 0.. {

@@ -248,6 +248,7 @@ const SCHEDULES: [&str; 22] = [
 ];
 
 #[test]
+#[ignore = "slow"]
 fn every_moment_of_two_years_is_found_and_no_other() {
     let mut state = 1_u64;
     let mut chance = |below: i64| {

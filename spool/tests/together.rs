@@ -14,6 +14,7 @@ use wwwoffle_spool::{Durability, Lookup, Options, RequestKind, Spool, Update};
 const URL: &str = "http://example.org/";
 
 #[test]
+#[ignore = "slow"]
 fn readers_see_the_old_or_the_new_while_it_is_replaced() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
@@ -50,6 +51,7 @@ fn readers_see_the_old_or_the_new_while_it_is_replaced() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn readers_miss_nothing_during_concurrent_updates() {
     for durability in [Durability::Each, Durability::Batch, Durability::None] {
         let root = tempfile::tempdir().unwrap();
@@ -242,6 +244,7 @@ fn a_hosts_directory_may_be_deleted_at_any_time() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn requests_of_many_threads_are_all_queued() {
     let root = tempfile::tempdir().unwrap();
     {

@@ -364,6 +364,7 @@ fn stop_everywhere(durability: Durability, ops: &[Op]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_crash_undoes_no_durable_change() {
     for durability in DURABILITIES {
         stop_everywhere(durability, &SCRIPT);
@@ -371,6 +372,7 @@ fn a_crash_undoes_no_durable_change() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_leaves_the_old_or_the_new_version() {
     for durability in DURABILITIES {
         let (base, start) = base();
@@ -416,6 +418,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
+    #[ignore = "slow"]
     fn any_order_of_calls_agrees_with_the_model(
         ops in proptest::collection::vec(op(), 1..30),
         durability in prop::sample::select(&DURABILITIES[..]),
@@ -427,6 +430,7 @@ proptest! {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn any_order_of_calls_may_be_cut_off(
         ops in proptest::collection::vec(op(), 1..20),
         durability in prop::sample::select(&DURABILITIES[..2]),

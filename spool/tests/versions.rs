@@ -45,6 +45,7 @@ fn texts(spool: &Spool, place: &Place) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn newest_versions_are_kept_up_to_the_limit() {
     for durability in DURABILITIES {
         for (kept, want) in [(0, &[][..]), (1, &["c"]), (2, &["c", "b"]), (9, &["c", "b", "a"])] {
@@ -285,6 +286,7 @@ fn check(
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_crash_loses_a_version() {
     let base = SimDisk::new();
     let spool = open_sim(&base, Durability::Each).unwrap();

@@ -148,6 +148,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn the_number_of_accounts_is_limited() {
         let statistics = Statistics::default();
         let now = SystemTime::UNIX_EPOCH;

@@ -292,6 +292,7 @@ fn an_export_has_the_chosen_entries_and_no_private_ones() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_bundle_is_filled_on_another_machine_and_imported() {
     let origin = Origin::start();
     let mut ship = Daemon::prepare(None);
@@ -431,6 +432,7 @@ fn a_killed_import_resumes_with_the_same_result() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn personal_responses_are_bundled_from_a_separate_spool_only() {
     let origin = Origin::start();
     let private = Answer::html("<p>For your eyes.").field("Cache-Control", "private");

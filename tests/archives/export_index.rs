@@ -44,6 +44,7 @@ fn exported(daemon: &Daemon, name: &str, arguments: &[&str]) -> (Vec<String>, Pa
 }
 
 #[test]
+#[ignore = "slow"]
 fn search_results_and_online_sessions_are_exported() {
     let mut daemon = Daemon::prepare(Some(""));
     let (now, days) = (Timestamp::now(), |days: i64| SignedDuration::from_hours(24 * days));
@@ -95,6 +96,7 @@ fn search_results_and_online_sessions_are_exported() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn sub_resources_are_exported_with_their_pages() {
     let daemon = Daemon::prepare(None);
     let now = Timestamp::now();

@@ -87,6 +87,7 @@ fn an_edit_is_in_force_for_the_next_request_and_is_undone() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_saved_file_and_sighup_reload_the_configuration() {
     let daemon = offline();
     save(&daemon, &TEXT.replace("noise.test", "other.test"));
@@ -103,6 +104,7 @@ fn a_saved_file_and_sighup_reload_the_configuration() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_changed_list_file_is_reloaded() {
     let text = "[offline-options]\nnoise = [{ file = \"list.txt\" }]\n";
     let place = Daemon::prepare(Some(text));
@@ -118,6 +120,7 @@ fn a_changed_list_file_is_reloaded() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_faulty_file_is_reported_once_and_not_applied() {
     let daemon = offline();
     save(&daemon, &TEXT.replace("\"info\"", "\"loud\"").replace("noise =", "nois ="));

@@ -27,6 +27,7 @@ fn both_ways(daemon: &mut Daemon, check: impl Fn(&Daemon, &str)) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_is_written_read_moved_and_removed() {
     let mut daemon = Daemon::start();
     daemon.ok(&["offline"]);
@@ -68,6 +69,7 @@ fn a_page_is_written_read_moved_and_removed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn all_entries_below_a_url_are_moved() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..5 {

@@ -31,6 +31,7 @@ fn commands_that_need_a_daemon_say_how_to_start_one() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_command_works_as_soon_as_the_port_accepts_connections() {
     for start in 0..20 {
         let place = Daemon::prepare(None);
@@ -116,6 +117,7 @@ fn status_has_its_documented_shape() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn get_stores_a_page_and_cat_prints_it() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for path in ["/page/1.html", "/image/30.png", "/gzip/2.html"] {

@@ -52,6 +52,7 @@ fn has_no_parts(daemon: &Daemon) -> bool {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_large_download_survives_twenty_broken_connections() {
     let _alone = heavy();
     let (daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());
@@ -73,6 +74,7 @@ fn a_large_download_survives_twenty_broken_connections() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_large_download_survives_restarts_of_the_daemon() {
     let _alone = heavy();
     let (mut daemon, mut origin) = (Daemon::configured(QUICK), Origin::start());

@@ -156,6 +156,7 @@ fn segments_of_a_changed_file_are_never_mixed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn segments_without_a_strong_validator_are_not_combined() {
     for fields in ["", "ETag: W/\"a\"\r\n", "Last-Modified: rubbish\r\n"] {
         let (daemon, mut origin) = (Daemon::start(), Origin::start());
@@ -176,6 +177,7 @@ fn segments_without_a_strong_validator_are_not_combined() {
 
 /// Impossible values. The client gets the response unchanged, and none of it is stored.
 #[test]
+#[ignore = "slow"]
 fn an_impossible_content_range_is_forwarded_and_not_stored() {
     let body = site::noise(12, 100);
     for (number, content_range) in (0..).zip([

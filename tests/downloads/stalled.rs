@@ -108,6 +108,7 @@ fn downloads(daemon: &Daemon) -> Vec<serde_json::Value> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_endless_body_ends_after_its_client_has_left() {
     for bound in ["unread-size = \"200 kB\"", "unread-time = \"1s\""] {
         let daemon = Daemon::configured(&format!("[options]\n{bound}\n"));
@@ -182,6 +183,7 @@ fn downloads_without_readers_yield_connections_to_waiting_clients() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_abandoned_waiting_request_is_not_sent() {
     let settings = "[options]\nconnections-per-host = 1\nhead-timeout = \"20s\"\n";
     let (daemon, origin, gate) = (Daemon::configured(settings), Origin::start(), Gate::new());

@@ -146,6 +146,7 @@ fn a_never_idle_page_ends_and_the_browser_ends_with_the_daemon() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn pages_are_opened_one_by_one_and_failures_are_reported() {
     let origin = Origin::start();
     let daemon = opening(

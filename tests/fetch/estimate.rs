@@ -80,6 +80,7 @@ fn the_links_of_a_missing_start_page_are_unknown() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_plan_of_a_stored_site_equals_its_fetch() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");

@@ -177,6 +177,7 @@ fn file(exchange: &mut Exchange<'_>, body: &[u8], is_length_told: bool) -> std::
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_oversized_download_resumes_after_consent() {
     let config = format!("{ONE_BY_ONE}ask-above = \"1 MB\"\n");
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());
@@ -211,6 +212,7 @@ fn an_oversized_download_resumes_after_consent() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_fetch_ends_with_its_budget_and_the_next_resumes() {
     // With this budget, the fetch that starts when the mode becomes online transfers next to
     // nothing.
@@ -303,6 +305,7 @@ fn the_pause_of_an_origin_survives_a_restart() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_broken_connection_and_two_kills_fetch_every_page_once() {
     const PAGES: usize = 30;
     let (mut daemon, origin) = (Daemon::configured(ONE_BY_ONE), Origin::start());

@@ -26,6 +26,7 @@ fn reasons(report: &Value) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn endless_redirects_are_given_up() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/chain/0>c</a><img src=/chain/100>"));

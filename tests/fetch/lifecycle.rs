@@ -12,6 +12,7 @@ use crate::harness::{After, Answer, Daemon, Gate, Origin, eventually};
 const IMPATIENT: &str = "[fetch-options]\nattempts = 3\nretry-delay = \"100ms\"\n";
 
 #[test]
+#[ignore = "slow"]
 fn fifty_missing_pages_are_queued_and_fetched_despite_restarts() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
@@ -99,6 +100,7 @@ fn a_crash_in_mid_fetch_loses_no_request() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_host_gets_six_concurrent_requests() {
     let daemon = Daemon::start();
     let origins = [Origin::start(), Origin::start_at("127.0.0.2")];

@@ -31,6 +31,7 @@ fn age(daemon: &Daemon) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_missed_monitor_time_is_fetched_once_online() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/news");
@@ -224,6 +225,7 @@ fn again(daemon: &Daemon, url: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_changed_page_is_reported_to_pages_the_api_and_feeds() {
     let daemon = Daemon::configured("[caching]\nkeep-versions = 1\n");
     let origin = Origin::start();

@@ -104,6 +104,7 @@ fn keys(daemon: &Daemon, numbers: &[usize]) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn several_requests_are_prioritized_and_deleted_on_the_page() {
     let origin = Origin::start();
     let daemon = queued("", &origin, 60);

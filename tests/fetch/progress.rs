@@ -68,6 +68,7 @@ impl Steps {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_progress_stream_has_each_download_and_the_total() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     film(&origin, "/film", &gate);
@@ -98,6 +99,7 @@ fn the_progress_stream_has_each_download_and_the_total() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn idle_progress_readers_do_not_block_fetching_or_a_stop() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
@@ -117,6 +119,7 @@ fn idle_progress_readers_do_not_block_fetching_or_a_stop() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_recursive_fetch_is_reported_and_its_page_reloads() {
     let (daemon, origin, gate) = (Daemon::start(), Origin::start(), Gate::new());
     film(&origin, "/film", &gate);

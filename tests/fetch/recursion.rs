@@ -84,6 +84,7 @@ fn page_with_parts(origin: &Origin, elsewhere: &Origin) {
 
 /// A link in a frame is one step away from the page with the frame.
 #[test]
+#[ignore = "slow"]
 fn the_links_in_frames_are_followed_as_those_of_their_page() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let frames = "<frameset><frame src=/nav.html><frame src=/main.html></frameset>";
@@ -111,6 +112,7 @@ fn the_links_in_frames_are_followed_as_those_of_their_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_is_fetched_with_its_sub_resources() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
@@ -223,6 +225,7 @@ fn a_recursive_fetch_of_a_site_with_traps_ends() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn depth_and_limits_bound_a_recursive_fetch() {
     for (arguments, pages) in [
         (&["-r", "0"][..], &["/"][..]),
@@ -242,6 +245,7 @@ fn depth_and_limits_bound_a_recursive_fetch() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn robots_rules_are_followed_as_configured() {
     for (robots, arguments, private) in [
         (text("text/plain", "User-agent: wwwoffle\nDisallow: /"), &["-r", "1"][..], false),
@@ -295,6 +299,7 @@ fn a_person_can_get_a_page_that_robots_rules_forbid() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn dead_links_are_reported() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/a.html>a</a><a href=/gone.html>g</a>"));
@@ -310,6 +315,7 @@ fn dead_links_are_reported() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn fetched_pages_are_not_counted_as_left_out() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     // At first /c.html is too many links away. It is near enough once /long.html was read.
@@ -338,6 +344,7 @@ fn fetched_pages_are_not_counted_as_left_out() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_lines_of_a_second_fetch_agree() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/b.html>b</a><a href=/gone.html>g</a>"));
@@ -359,6 +366,7 @@ fn the_lines_of_a_second_fetch_agree() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_recursive_fetch_resumes_after_crashes_without_repeats() {
     // One download at a time, so that the download that waits at its gate holds up all others.
     let config = format!("{IMPATIENT}per-host = 1\nat-once = 1\n");
@@ -442,6 +450,7 @@ fn sub_resources_precede_links_and_are_removed_with_their_fetch() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_recursive_refresh_fetches_all_pages_again() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let fresh = |body: &str| Answer::html(body).field("Cache-Control", "max-age=86400");
@@ -460,6 +469,7 @@ fn a_recursive_refresh_fetches_all_pages_again() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_failed_request_is_retried_for_another_fetch() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say("/", Answer::html("<a href=/a>a</a>"));

@@ -41,6 +41,7 @@ fn in_state(parts: &Value, state: &str) -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_missing_files_of_a_page_are_listed_and_fetched() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     origin.say(

@@ -33,6 +33,7 @@ fn host(origin: &Origin) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn links_lead_to_every_stored_entry() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 120);

@@ -210,6 +210,7 @@ fn the_records_are_a_warc_without_secrets() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn decisions_about_a_url_are_explained_to_its_requester() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<a href=/q>q</a>"));

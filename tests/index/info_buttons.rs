@@ -107,6 +107,7 @@ fn a_deleted_entry_is_restored_with_its_versions() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn users_cannot_delete_or_restore_entries_of_others() {
     let origin = Origin::start();
     origin.say("/mine", Answer::html("a letter").field("Cache-Control", "private"));

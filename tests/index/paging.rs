@@ -33,6 +33,7 @@ fn of_host(origin: &Origin) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn list_pages_of_long_urls_are_short_and_complete() {
     let origin = Origin::start();
     // Half of the names have the same prefix, which is longer than the compared part. So the name
@@ -99,6 +100,7 @@ fn search_pages_are_short_and_have_every_hit() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn actions_on_a_page_of_long_urls_apply_to_the_selection() {
     let origin = Origin::start();
     // The URLs have the maximum length for a selection, and three times that length in encoded
@@ -133,6 +135,7 @@ fn actions_on_a_page_of_long_urls_apply_to_the_selection() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn requested_urls_are_listed_page_by_page() {
     let origin = Origin::start();
     let daemon = Daemon::start();

@@ -41,6 +41,7 @@ fn followed(daemon: &Daemon, form: &Form) -> (String, bool) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_list_after_an_action_is_up_to_date() {
     let origin = Origin::start();
     let daemon = browsed(&origin, 3);

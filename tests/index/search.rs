@@ -134,6 +134,7 @@ fn a_list_continues_after_the_previous_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_search_without_a_daemon_has_the_same_results() {
     let origin = origin();
     let mut daemon = browsed(&origin);
@@ -301,6 +302,7 @@ fn a_session_ends_when_the_next_begins() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_search_prints_at_most_limit_hits() {
     let place = Daemon::prepare(None);
     let site = place.home().join("mirror/a.example");

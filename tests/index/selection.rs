@@ -193,6 +193,7 @@ fn a_list_marks_complete_pages() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_list_address_of_2_9_redirects_to_a_list() {
     let origin = Origin::start();
     let daemon = Daemon::start();

@@ -56,6 +56,7 @@ fn done(daemon: &Daemon, sent: &Form, tells: &str) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn all_entries_of_a_host_are_deleted_and_restored() {
     let (origin, other) = (Origin::start(), Origin::start());
     let daemon = Daemon::start();

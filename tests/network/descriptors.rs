@@ -14,6 +14,7 @@ const FEW: &str = "ulimit -n 64";
 const IDLE: usize = 100;
 
 #[test]
+#[ignore = "slow"]
 fn stored_pages_are_served_with_few_descriptors() {
     let origin = Origin::start();
     let mut daemon = Daemon::prepare(None).with_setup(FEW);

@@ -40,6 +40,7 @@ fn raise_open_files() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn idle_slow_and_stuck_peers_do_not_block_others() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -91,6 +92,7 @@ fn idle_slow_and_stuck_peers_do_not_block_others() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_head_without_end_is_cut_off() {
     let config = "[options]\nhead-timeout = \"2s\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());
@@ -149,6 +151,7 @@ fn a_gibibyte_is_forwarded_in_little_memory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_slow_reader_does_not_fill_memory() {
     const LENGTH: u64 = 24_000_000;
     let (daemon, origin, all_are_here) = (Daemon::start(), Origin::start(), Gate::new());
@@ -181,6 +184,7 @@ fn a_slow_reader_does_not_fill_memory() {
 /// A response above the size limit reaches a client that reads it, and is not stored. If no client
 /// reads an endless response, it does not fill the disk.
 #[test]
+#[ignore = "slow"]
 fn a_response_above_the_size_limit_is_not_stored() {
     let config = "[options]\nmax-body = \"1 MB\"\n[fetch-options]\nretry-delay = \"1ms\"\n";
     let (daemon, origin) = (Daemon::configured(config), Origin::start());

@@ -65,6 +65,7 @@ fn answer(coding: &str, body: Vec<u8>) -> Answer {
 }
 
 #[test]
+#[ignore = "slow"]
 fn one_stored_copy_serves_every_accepted_coding() {
     let (daemon, origin, page) = (Daemon::start(), Origin::start(), page());
     let all = coded(&page);
@@ -415,6 +416,7 @@ fn many(piece: &[u8], count: usize) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_compression_bomb_is_refused_without_filling_memory() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -446,6 +448,7 @@ fn a_compression_bomb_is_refused_without_filling_memory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unread_body_is_not_decoded() {
     let _alone = heavy();
     let (daemon, origin) = (Daemon::start(), Origin::start());

@@ -232,6 +232,7 @@ fn a_connection_is_reused_and_closed_on_request() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_idle_connection_is_closed() {
     let daemon = Daemon::configured("[options]\nidle-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
     let origin = Origin::start();

@@ -133,6 +133,7 @@ fn a_refused_connection_gets_a_message_and_stored_pages_stay() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_silent_origin_gets_a_message_page_after_the_timeout() {
     let config =
         "[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\nconnect-timeout = \"1s\"\n";
@@ -177,6 +178,7 @@ fn invalid_bytes_close_only_their_connection() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_damaged_entry_is_not_served_and_fetched_again() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let paths = ["/page/1.html", "/page/2.html", "/image/40.png", "/page/3.html"];

@@ -49,6 +49,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_removed_or_replaced_file_is_noticed() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
@@ -111,6 +112,7 @@ fn changes_by_the_daemon_apply_to_the_next_request() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_change_of_mode_or_configuration_counts_with_the_next_request() {
     let daemon = Daemon::configured("");
     let (_origin, url) = numbered("/page");
@@ -132,6 +134,7 @@ fn a_change_of_mode_or_configuration_counts_with_the_next_request() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn personal_responses_in_memory_are_not_shared() {
     let daemon = owners::daemon();
     let origin = Origin::start();
@@ -156,6 +159,7 @@ fn personal_responses_in_memory_are_not_shared() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn responses_from_memory_keep_their_order_on_a_connection() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
@@ -197,6 +201,7 @@ fn responses_from_memory_keep_their_order_on_a_connection() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_same_bytes_on_another_port_are_another_request() {
     let daemon = Daemon::start();
     let (origin, url) = numbered("/page");
@@ -218,6 +223,7 @@ fn the_same_bytes_on_another_port_are_another_request() {
 
 /// A large body is not verified again for each response while its file is unchanged.
 #[test]
+#[ignore = "slow"]
 fn damage_to_a_verified_large_page_is_noticed() {
     let daemon = Daemon::start();
     let origin = Origin::start();

@@ -53,6 +53,7 @@ fn assert_same(online: &Seen, offline: &Seen) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn two_hundred_pages_read_online_are_the_same_offline() {
     let _alone = heavy();
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());

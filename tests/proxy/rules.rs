@@ -299,6 +299,7 @@ fn a_cookie_revalidates_a_stored_page_as_configured() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_spelling_of_a_reload_is_heeded_unless_it_is_switched_off() {
     const SPELLINGS: [(&str, &str); 3] = [
         ("pragma-no-cache", "Pragma: no-cache\r\n"),

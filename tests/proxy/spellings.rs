@@ -35,6 +35,7 @@ fn get(daemon: &Daemon, origin: &Origin, path: &str) -> Response {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {
@@ -93,6 +94,7 @@ fn each_spelling_has_its_own_entry() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn another_spelling_is_served_offline_if_none_matches() {
     for [one, other] in PAIRS {
         for [stored, asked] in [[one, other], [other, one]] {
@@ -144,6 +146,7 @@ fn fetch_later(daemon: &Daemon, origin: &Origin, path: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_redirect_to_another_spelling_is_followed() {
     let daemon = Daemon::start();
     for [one, other] in &PAIRS[..3] {
@@ -174,6 +177,7 @@ fn a_redirect_to_another_spelling_is_followed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_redirect_is_not_served_for_its_target_spelling() {
     let daemon = Daemon::start();
     for [one, other] in &PAIRS[..3] {
@@ -275,6 +279,7 @@ fn a_command_shows_the_monitored_spelling() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_failing_spelling_does_not_block_another() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for [refused, good] in PAIRS {
@@ -342,6 +347,7 @@ fn a_change_concerns_all_spellings() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_archive_keeps_spellings_apart() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {

@@ -257,6 +257,7 @@ fn pages(origin: &Origin, path: &'static str, location: Option<(&'static str, St
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unsafe_request_invalidates_its_url_and_location() {
     let (mut daemon, mut origin, other) = (Daemon::start(), Origin::start(), Origin::start());
     pages(&origin, "/location", None);

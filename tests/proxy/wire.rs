@@ -204,6 +204,7 @@ fn a_client_that_waits_for_100_gets_it() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn pipelined_requests_are_answered_in_their_order() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let paths: Vec<_> = (0..30)
@@ -309,6 +310,7 @@ fn a_get_with_a_body_reaches_its_origin_with_the_body() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_stalled_form_times_out() {
     let (daemon, origin) =
         (Daemon::configured("[options]\nsocket-timeout = \"1s\"\n"), Origin::start());
@@ -335,6 +337,7 @@ fn interim_responses_lose_their_hop_by_hop_fields() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_origin_that_sends_only_interim_responses_times_out() {
     let daemon = Daemon::configured("[options]\nhead-timeout = \"1s\"\n");
     let origin = Origin::start();

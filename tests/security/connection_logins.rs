@@ -37,6 +37,7 @@ fn origin(scheme: &'static str, control: &'static str) -> Origin {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_authenticated_connection_is_not_shared() {
     for (scheme, control) in
         [("NTLM", "max-age=600"), ("Negotiate", "public, max-age=600"), ("ntlm", "no-store")]
@@ -74,6 +75,7 @@ fn responses_over_an_authenticated_connection_are_personal() {
 /// A `304` or the response to a HEAD says that one person may go on using a copy. For others the
 /// origin may say otherwise.
 #[test]
+#[ignore = "slow"]
 fn a_confirmation_to_a_login_does_not_refresh_the_copy_of_everyone() {
     let (daemon, origin) = (daemon(), origin("NTLM", "no-store"));
     origin.on("/page", |exchange| {

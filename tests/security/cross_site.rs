@@ -46,6 +46,7 @@ fn ask(daemon: &Daemon, method: &str, path: &str, fields: &str) -> Response {
 }
 
 #[test]
+#[ignore = "slow"]
 fn other_sites_may_open_pages_and_load_public_files_only() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/stored");
@@ -103,6 +104,7 @@ fn outcome(response: &Response) -> String {
 /// A route whose response is a file, or a page that depends on the stored entries, has the guard
 /// `download`.
 #[test]
+#[ignore = "slow"]
 fn windows_show_other_sites_the_same_whether_or_not_a_url_is_stored() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let window = FROM_ANOTHER_SITE[0].0;

@@ -20,6 +20,7 @@ fn post(daemon: &Daemon, user: &str, url: &str, fields: &str) -> Response {
 }
 
 #[test]
+#[ignore = "slow"]
 fn request_fields_of_one_client_do_not_affect_others() {
     for (fields, is_shared) in [
         (USUAL.to_owned(), true),

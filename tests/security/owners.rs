@@ -100,6 +100,7 @@ fn telling(path: &'static str, added: &'static [(&'static str, &'static str)]) -
 }
 
 #[test]
+#[ignore = "slow"]
 fn responses_to_requests_with_credentials_are_personal() {
     for secret in [
         "Cookie: id=1\r\n",
@@ -142,6 +143,7 @@ fn credentials_in_the_url_are_a_login() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn private_responses_and_those_with_cookies_are_personal() {
     for added in [
         &[("Set-Cookie", "id=1")][..],
@@ -158,6 +160,7 @@ fn private_responses_and_those_with_cookies_are_personal() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn responses_without_credentials_or_marked_public_are_shared() {
     for (added, fields) in [
         (&[][..], ""),
@@ -268,6 +271,7 @@ fn at_once(
 }
 
 #[test]
+#[ignore = "slow"]
 fn people_with_cookies_or_logins_do_not_share_a_download() {
     for secret in ["Cookie: id=1\r\n", "Authorization: Basic dTpw\r\n", "X-Api-Key: x\r\n"] {
         let (origin, [one, other]) =
@@ -278,6 +282,7 @@ fn people_with_cookies_or_logins_do_not_share_a_download() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_download_that_turns_out_to_be_one_persons_is_not_shared() {
     for (name, value) in [("Set-Cookie", "id=1"), ("Cache-Control", "private")] {
         let answer =
@@ -289,6 +294,7 @@ fn a_download_that_turns_out_to_be_one_persons_is_not_shared() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_cookie_of_a_304_is_sent_to_one_client() {
     let (daemon, origin, gate) = (telling_daemon(), Origin::start(), Gate::new());
     let kept = Answer::html("kept").field("ETag", "\"1\"");

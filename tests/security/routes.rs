@@ -88,6 +88,7 @@ fn a_change_needs_the_token_of_our_own_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn unlisted_methods_are_refused() {
     let daemon = Daemon::configured("");
     let (before, token) = (state(&daemon), token(&daemon));

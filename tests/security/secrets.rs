@@ -110,6 +110,7 @@ fn visit(daemon: &Daemon, site: &TlsOrigin, bad: &TlsOrigin, plain: &Origin) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_secret_is_in_the_log_at_any_level() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let site = TlsOrigin::start(authority.identity(&["127.0.0.1"]));

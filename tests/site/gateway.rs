@@ -403,6 +403,7 @@ fn a_loop_through_another_name_is_detected() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_of_any_length_is_rewritten_in_bounded_memory() {
     // Nothing is stored, so the page is rewritten as it arrives from the origin.
     let (daemon, origin) =

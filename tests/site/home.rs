@@ -78,6 +78,7 @@ fn home_with_help(daemon: &Daemon) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn invalid_or_long_icons_are_not_shown_and_titles_are_escaped() {
     let svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>";
     let mut long = PNG.to_vec();

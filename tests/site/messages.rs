@@ -106,6 +106,7 @@ fn a_sub_resource_gets_no_message_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_missing_page_can_be_fetched_with_its_links() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/a", Answer::html("<a href=/b>b</a><img src=/a.png>"));
@@ -249,6 +250,7 @@ fn a_message_page_lists_only_similar_pages_of_its_own_origin() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn requests_of_sites_leave_slots_to_people() {
     // A quarter of all slots.
     const MOST: usize = 50;

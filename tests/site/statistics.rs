@@ -72,6 +72,7 @@ fn requests(numbers: &HashMap<String, u64>, outcome: &str) -> u64 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn requests_and_bytes_are_counted_and_outlive_the_program() {
     let origin = Origin::start();
     let fresh = Answer::html("x".repeat(1_000)).field("Cache-Control", "max-age=600");

@@ -47,6 +47,7 @@ fn is_sound(daemon: &Daemon) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn compressed_entries_are_served_unchanged() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     let pages = [("/small", text(1, 30_000)), ("/large", text(2, (3 << 20) + 5))];
@@ -163,6 +164,7 @@ const RULES: &str = "[purge]\nage = \"never\"\ncompress-age = \"10d\"\n\
      [[purge.for]]\nurl = \"*://fast.test/*\"\ncompress-age = \"never\"\n";
 
 #[test]
+#[ignore = "slow"]
 fn a_purge_compresses_old_entries() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(RULES));
@@ -217,6 +219,7 @@ fn a_purge_compresses_old_entries() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn compressed_entries_are_exported_moved_and_have_versions() {
     let daemon = Daemon::configured("[caching]\nkeep-versions = 3\n");
     daemon.ok(&["offline"]);

@@ -86,6 +86,7 @@ fn a_spool_is_checked_during_operation_and_repaired_offline() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_spool_is_sound_after_kill_9() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for number in 0..20 {
@@ -110,6 +111,7 @@ fn the_spool_is_sound_after_kill_9() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_newest_entries_are_checked_after_a_crash() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls = ["/page/1.html", "/big/300000"].map(|path| origin.url(path));

@@ -351,6 +351,7 @@ fn a_version_is_restored_and_removed_only_by_our_own_buttons() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn users_cannot_see_versions_of_others() {
     let mut daemon = Daemon::prepare(Some(&users()));
     let origin = Origin::start();

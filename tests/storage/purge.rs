@@ -64,6 +64,7 @@ const KEPT: [(&str, &str, usize); 6] = [
 ];
 
 #[test]
+#[ignore = "slow"]
 fn purge_is_the_same_with_and_without_a_daemon() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(RULES));
@@ -339,6 +340,7 @@ fn a_killed_purge_loses_no_remaining_entry() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_stored_during_its_purge_stays() {
     let (mut daemon, origin) = (Daemon::prepare(Some(RULES)), Origin::start());
     let many: Vec<_> = (0..300).map(|number| format!("http://ads.test/{number}")).collect();
@@ -367,6 +369,7 @@ fn pins(daemon: &Daemon, method: &str, body: &str) -> (u16, Value) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn programs_pin_urls_and_unpin_them() {
     let mut daemon = Daemon::prepare(Some(RULES));
     keep(&daemon, &KEPT);

@@ -74,6 +74,7 @@ const KNOWN: [u64; 4] = [2, 2, 5, 1];
 const UNKNOWN: [u64; 4] = [3, 2, 0, 5];
 
 #[test]
+#[ignore = "slow"]
 fn sub_resources_stay_as_long_as_their_pages() {
     for with_daemon in [true, false] {
         let mut daemon = Daemon::prepare(Some(AGE));
@@ -185,6 +186,7 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn entries_stored_used_or_pinned_during_a_purge_stay() {
     assert_eq!(purged_while(|_, _| ()), Vec::<String>::new());
     let new = "http://www.new.test/";

@@ -72,6 +72,7 @@ fn shared(report: &Value) -> [u64; 4] {
 }
 
 #[test]
+#[ignore = "slow"]
 fn shared_bodies_are_reported_and_served_unchanged() {
     for (with_daemon, len) in [(true, 100_000), (false, 300_000)] {
         let mut daemon = Daemon::prepare(Some("[purge]\nage = \"never\"\n"));
@@ -245,6 +246,7 @@ fn another_program_replays_a_spool_with_shared_bodies() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn kill_9_during_sharing_loses_no_body() {
     const ROUNDS: usize = 20;
     let _alone = heavy();

@@ -19,6 +19,7 @@ fn chosen(html: &str, urls: &[String]) -> Form {
 }
 
 #[test]
+#[ignore = "slow"]
 fn deleted_entries_are_restored_at_the_same_list_position() {
     let origin = Origin::start();
     let mut daemon = Daemon::start();
@@ -125,6 +126,7 @@ fn an_undo_does_not_overwrite_a_newer_entry() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn with_the_control_password_a_button_acts_for_whom_its_page_is() {
     let origin = Origin::start();
     let daemon = Daemon::configured(&format!("{}{}", logins::control(), owners::users()));

@@ -23,6 +23,7 @@ fn refused(daemon: &Daemon, url: &str, status: u16, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_bad_certificate_gets_a_message_and_is_not_retried() {
     let (authority, stranger) = (Authority::new(), Authority::named("A stranger"));
     // An authority that the daemon does not trust. It has the same name as the trusted `authority`.
@@ -155,6 +156,7 @@ fn an_oversized_handshake_is_distinguished_from_another_protocol() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_silent_or_closing_tls_port_is_given_up() {
     let daemon =
         Daemon::configured("[options]\nconnect-timeout = \"1s\"\n[fetch-options]\nattempts = 1\n");
@@ -313,6 +315,7 @@ fn an_allowed_certificate_is_valid_for_its_host_only() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_allowed_certificate_is_accepted_despite_other_faults() {
     let authority = Authority::new();
     let wrong = ["www.example.org"];

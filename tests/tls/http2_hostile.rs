@@ -244,6 +244,7 @@ fn an_invalid_http_2_request_is_refused() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unread_stream_is_reset_without_affecting_others() {
     let stage = Stage::set("[options]\nsocket-timeout = \"2s\"\n");
     let door = Gate::new();
@@ -281,6 +282,7 @@ fn an_unread_stream_is_reset_without_affecting_others() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_unread_tunnel_ends() {
     let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nidle-timeout = \"1s\"\n");
     let mut builder = h2::client::Builder::new();
@@ -302,6 +304,7 @@ fn an_unread_tunnel_ends() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn many_unread_streams_take_bounded_memory() {
     let _alone = heavy();
     let stage = Stage::set("");
@@ -334,6 +337,7 @@ fn many_unread_streams_take_bounded_memory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_missing_request_body_times_out() {
     let stage = Stage::set("[options]\nsocket-timeout = \"1s\"\nhead-timeout = \"1s\"\n");
     stage.site.origin.on("/form", |exchange| {

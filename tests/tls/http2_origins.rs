@@ -216,6 +216,7 @@ fn the_stream_limit_of_the_origin_is_respected() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn two_hundred_queued_requests_use_one_connection() {
     let config = "[fetch-options]\nat-once = 50\nper-host = 50\n";
     let (daemon, origin) = start_with(HTTP2, config);
@@ -275,6 +276,7 @@ const LARGE: u64 = 64 << 20;
 const MEMORY: u64 = 36 * 1024;
 
 #[test]
+#[ignore = "slow"]
 fn large_bodies_are_forwarded_both_ways_in_little_memory() {
     let _alone = heavy();
     let (daemon, origin) = start();

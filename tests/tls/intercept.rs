@@ -84,6 +84,7 @@ fn an_intercepted_connection_serves_one_site_only() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_authority_survives_a_restart_and_can_be_downloaded() {
     let mut daemon = Daemon::start();
     let trust = Trust::of(&daemon);
@@ -195,6 +196,7 @@ fn a_refused_host_is_not_reached_by_its_address() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn other_protocols_are_tunnelled_unread() {
     let daemon = Daemon::start();
     for alpn in [&[&b"imap"[..]][..], &[b"acme-tls/1"]] {
@@ -219,6 +221,7 @@ fn other_protocols_are_tunnelled_unread() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn many_hosts_do_not_fill_the_memory() {
     let _alone = heavy();
     let daemon = offline("");

@@ -55,6 +55,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 #[test]
+#[ignore = "slow"]
 fn time_is_linear() {
     let local = LocalHost::default();
     let around = LocalScope::default();

@@ -107,6 +107,7 @@ fn answer(before: &str, piece: &str, after: &str, size: usize) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_parser_handles_long_texts() {
     for piece in PIECES {
         for (before, after) in FRAMES {
@@ -116,6 +117,7 @@ fn every_parser_handles_long_texts() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_parser_handles_the_longest_texts() {
     for piece in ["a/../", "@", "<http://a-\n", "URL: ", "http://(", "a=b&", "\u{e9}."] {
         answer("http://", piece, "/", MAX_REFERENCE);

@@ -207,6 +207,7 @@ mod tests {
 
     /// The requests have sixty megabytes of cookies in all, which must not be stored in memory.
     #[test]
+    #[ignore = "slow"]
     fn remembered_requests_have_no_secrets() {
         let head = format!(
             "GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\nTE: trailers\r\n\r\n",

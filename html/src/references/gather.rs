@@ -343,6 +343,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn links_are_bounded_by_number_and_by_bytes() {
         let mut many = gather("http://a.example/");
         for number in 0..=MAX_LINKS {

@@ -308,6 +308,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn a_style_sheet_of_any_length_and_depth_is_rewritten() {
         let long = "a{b:url(i)}".repeat(100_000);
         let want = "a{b:url(\"/http/a.example/d/i\")}".repeat(100_000);

@@ -268,6 +268,7 @@ fn length(codings: &[Coding], sent: &[u8]) -> (u64, Result<(), Fault>) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn endless_zeros_are_a_compression_bomb_and_dull_pages_are_not() {
     let zeros = vec![0; 100 << 20];
     let dull = b"2026-11-20T22:31:57Z daemon[1]: nothing has happened\n".repeat(400_000);

@@ -38,6 +38,7 @@ fn bodies_that_only_claim_to_be_equal_are_never_shared() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_damaged_shared_body_is_not_served_and_moved_aside_once() {
     for len in [50_000, 400_000] {
         for damage in [
@@ -120,6 +121,7 @@ impl HolderDamage {
 }
 
 #[test]
+#[ignore = "slow"]
 fn any_changed_byte_of_a_file_that_refers_is_noticed() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path());

@@ -356,6 +356,7 @@ fn a_shared_body_under_another_name_is_not_used() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn concurrent_readers_and_writers_find_every_body() {
     const ROUNDS: usize = 60;
     let root = tempfile::tempdir().unwrap();

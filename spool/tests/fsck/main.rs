@@ -48,6 +48,7 @@ fn contents(root: &Path) -> BTreeMap<Vec<u8>, usize> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_damage_has_its_verdict() {
     let base = full::spool();
     let whole = seen(base.path());
@@ -201,6 +202,7 @@ proptest! {
 
     /// Any changed byte and any truncation is reported, unless all content reads as before.
     #[test]
+    #[ignore = "slow"]
     fn every_damage_is_reported(file in 0_usize..1_000, at in 0.0_f64..1.0, bit in 0_u8..8, cuts: bool) {
         let (base, whole) = base();
         let files = spoilable(base);

@@ -158,6 +158,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn frequent_host_keeps_its_account_among_rare_ones() {
         let mut ledger = Ledger::default();
         let today = day("2026-11-22");

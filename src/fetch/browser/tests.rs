@@ -256,6 +256,7 @@ fn the_own_address_is_a_listening_address() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the test looks at what a program does to files")]
+#[ignore = "slow"]
 async fn a_silent_browser_is_killed_with_its_children() {
     let profile = Profile::make().unwrap();
     let directory = profile.path().to_owned();

@@ -146,6 +146,7 @@ async fn an_invalid_http_2_response_is_refused() {
 }
 
 #[tokio::test]
+#[ignore = "slow"]
 async fn unusual_responses_have_one_interpretation() {
     let rows: &[Row] = &[
         (

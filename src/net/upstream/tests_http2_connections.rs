@@ -220,6 +220,7 @@ async fn safe_requests_are_retried_after_a_lost_connection() {
 }
 
 #[tokio::test]
+#[ignore = "slow"]
 async fn an_origin_without_window_times_out() {
     let settings = frame(SETTINGS, 0, 0, &[0, 4, 0, 0, 0, 0]);
     let scene =

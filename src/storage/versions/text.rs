@@ -356,6 +356,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "slow"]
     fn the_text_of_a_version_is_limited() {
         for body in [
             "x".repeat(3 * MAX_TEXT),

