@@ -1,10 +1,12 @@
 //! Pages behind a login of their site (Basic, Digest): offline the proxy asks for the login, and
 //! opens a copy only with the login with which it was stored.
 
+use std::io::Read;
 use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use flate2::read::MultiGzDecoder;
 use md5::{Digest, Md5};
 use wwwoffle_url::make_hash;
 
@@ -354,10 +356,11 @@ fn an_imported_page_of_wwwoffle_2_9_opens_with_its_login() {
         assert!(!String::from_utf8_lossy(&text).contains(ADA.1), "{}", path.display());
     }
     // An archive has the page, and nothing from which the password could be guessed.
-    let archive = daemon.home().join("pages.warc");
+    let archive = daemon.home().join("pages.warc.gz");
     daemon.ok(&["export", "--owner", "local", archive.to_str().unwrap()]);
-    let exported = std::fs::read(&archive).unwrap();
-    let exported = String::from_utf8_lossy(&exported);
+    let mut exported = String::new();
+    let file = std::fs::File::open(&archive).unwrap();
+    MultiGzDecoder::new(file).read_to_string(&mut exported).unwrap();
     assert!(exported.contains("pay of ada") && !exported.contains("argon2"), "{exported}");
 }
 
