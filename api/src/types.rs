@@ -23,6 +23,9 @@ pub struct Status {
     /// Whether the outward interface is one of `metered-interfaces`.
     #[serde(default)]
     pub metered: bool,
+    /// The work in progress, and the last changes of the mode.
+    #[serde(flatten)]
+    pub activity: DaemonActivity,
     /// The process of the daemon.
     #[serde(flatten)]
     pub process: DaemonProcess,
@@ -38,6 +41,23 @@ pub struct Status {
     /// hundred.
     #[serde(default)]
     pub rejections: Vec<RejectionItem>,
+}
+
+/// The work of the daemon, and the last changes of its mode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DaemonActivity {
+    /// When the mode last became online or autodial; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_online: Option<Timestamp>,
+    /// When the mode last became offline; absent if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_offline: Option<Timestamp>,
+    /// The number of recursive fetches in progress.
+    #[serde(default)]
+    pub runs: u64,
+    /// The number of entries that a running purge has examined; absent if no purge is running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub purge: Option<u64>,
 }
 
 /// The process of the daemon.

@@ -32,6 +32,29 @@ struct ModeState {
     dials_since: SystemTime,
     /// The hosts of a captive portal, reachable until the user has logged in there.
     portal: Vec<String>,
+    changes: ModeChanges,
+}
+
+/// The last times at which the mode changed to online or autodial, and to offline. Unlike
+/// [`ModeSwitch::online_since`], a restart in the same mode is not a change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModeChanges {
+    /// When connections to origins were last enabled.
+    pub online: Option<SystemTime>,
+    /// When connections to origins were last disabled.
+    pub offline: Option<SystemTime>,
+}
+
+impl ModeChanges {
+    /// Whether the last change was to a mode with connections; `None` if there was none.
+    fn ended_online(&self) -> Option<bool> {
+        (self.online.or(self.offline).is_some()).then_some(self.online > self.offline)
+    }
+
+    fn record(&mut self, may_dial: bool, now: SystemTime) {
+        let time = if may_dial { &mut self.online } else { &mut self.offline };
+        *time = Some(now);
+    }
 }
 
 impl ModeSwitch {
@@ -41,7 +64,9 @@ impl ModeSwitch {
     pub fn new(choice: impl Into<ModeSetting>) -> Self {
         let choice = choice.into();
         let mode = choice.mode().unwrap_or(Mode::Offline);
-        let shared = ModeState { dials_since: clock::now(), portal: Vec::new() };
+        let (now, mut changes) = (clock::now(), ModeChanges::default());
+        changes.record(mode.may_dial(), now);
+        let shared = ModeState { dials_since: now, portal: Vec::new(), changes };
         Self {
             chosen: watch::Sender::new(choice),
             mode: watch::Sender::new(mode),
@@ -111,6 +136,9 @@ impl ModeSwitch {
         let mut was = mode;
         self.mode.send_if_modified(|current| {
             was = std::mem::replace(current, mode);
+            if mode.may_dial() != was.may_dial() {
+                shared.changes.record(mode.may_dial(), clock::now());
+            }
             if mode.may_dial() && !was.may_dial() {
                 // This time must be set before any request can start in the new mode.
                 shared.dials_since = clock::now();
@@ -130,6 +158,33 @@ impl ModeSwitch {
     #[must_use]
     pub fn online_since(&self) -> SystemTime {
         self.shared().dials_since
+    }
+
+    /// The start of the session, which is the time from going online to going offline. `None` while
+    /// offline.
+    #[must_use]
+    pub fn session(&self) -> Option<SystemTime> {
+        self.changes().online.filter(|_| self.now().may_dial())
+    }
+
+    /// The last changes between modes with and without connections.
+    #[must_use]
+    pub fn changes(&self) -> ModeChanges {
+        self.shared().changes
+    }
+
+    /// Continues with the changes that the previous daemon recorded. If it ended in the same mode,
+    /// its start is not a change.
+    pub fn resume(&self, earlier: ModeChanges) {
+        let may_dial = self.now().may_dial();
+        let changes = &mut self.shared().changes;
+        if earlier.ended_online() == Some(may_dial) {
+            *changes = earlier;
+        } else if may_dial {
+            changes.offline = earlier.offline;
+        } else {
+            changes.online = earlier.online;
+        }
     }
 
     /// Watches the mode from now on.
@@ -217,6 +272,33 @@ mod tests {
             switch.shared().dials_since = long_ago;
             switch.set(mode);
             assert_eq!(switch.online_since() > long_ago, is_new, "{mode}");
+        }
+    }
+
+    #[test]
+    fn a_restart_in_the_same_mode_is_not_a_change() {
+        let at = |second| Some(SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(second));
+        let online = ModeChanges { online: at(5), offline: at(3) };
+        let offline = ModeChanges { online: at(5), offline: at(7) };
+        let first = ModeChanges { online: at(5), offline: None };
+        for (earlier, mode, is_change) in [
+            (online, Mode::Autodial, false),
+            (online, Mode::Offline, true),
+            (offline, Mode::Offline, false),
+            (offline, Mode::Online, true),
+            (first, Mode::Online, false),
+            (first, Mode::Offline, true),
+            (ModeChanges::default(), Mode::Online, true),
+        ] {
+            let switch = ModeSwitch::new(mode);
+            switch.resume(earlier);
+            let changes = switch.changes();
+            assert_eq!(changes != earlier, is_change, "{earlier:?} {mode}");
+            let (other, was) = match mode {
+                Mode::Offline => (changes.online, earlier.online),
+                Mode::Online | Mode::Autodial => (changes.offline, earlier.offline),
+            };
+            assert_eq!(other, was, "{earlier:?} {mode}");
         }
     }
 }

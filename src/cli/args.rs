@@ -57,7 +57,7 @@ pub(crate) enum Verb {
     Serve(Serve),
     /// Stop the daemon, and wait until it has stopped.
     Stop,
-    /// Show the mode, the queue and the downloads.
+    /// Show the mode, its last changes, the queue, and the work in progress.
     Status {
         /// Print JSON.
         #[arg(long)]

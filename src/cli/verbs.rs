@@ -27,8 +27,8 @@ use crate::site::fetches::progress;
 use crate::storage::edit::compress::StoredForm;
 use wwwoffle_api::plan::QueuePlan;
 use wwwoffle_api::{
-    DaemonProcess, FetchRequest, FetchResponse, ModeChange, ModeRequest, ModeSetting, Status,
-    StopResponse,
+    DaemonActivity, DaemonProcess, FetchRequest, FetchResponse, ModeChange, ModeRequest,
+    ModeSetting, Status, StopResponse,
 };
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
@@ -198,6 +198,12 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
             writeln!(out, "link         {}", shown::line(&link.reason))?;
         }
     }
+    let DaemonActivity { last_online, last_offline, runs, purge } = status.activity;
+    for (name, time) in [("last online", last_online), ("last offline", last_offline)] {
+        if let Some(time) = time {
+            writeln!(out, "{name:<12} {time:.0}")?;
+        }
+    }
     if status.metered {
         writeln!(out, "metered      this link is metered")?;
     }
@@ -206,6 +212,12 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
         "queue        {} waiting, {} under way, {} failed",
         queue.waiting, queue.active, queue.failed
     )?;
+    if runs > 0 {
+        writeln!(out, "fetches      {runs} recursive: `wwwoffle runs` lists them")?;
+    }
+    if let Some(looked) = purge {
+        writeln!(out, "purge        is running, {looked} entries examined")?;
+    }
     for download in &status.downloads {
         let (line, url) = (progress::describe_download(download), shown::line(&download.url));
         writeln!(out, "download     {line} {url}")?;

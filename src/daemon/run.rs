@@ -29,6 +29,7 @@ use crate::proxy::link_probe;
 use crate::server::control::{self, ControlSocket};
 use crate::server::listener::{self, OpenFiles};
 use crate::storage::context::StorageContext;
+use crate::storage::lists::sessions;
 use crate::storage::store::{OPEN_FILE, Store};
 use crate::storage::{lists, purge, spool_options, statistics};
 use crate::tls::ca::{Authority, RENEW_BEFORE};
@@ -215,6 +216,7 @@ async fn serve(
     // Loads the saved state before any page is served, so that the first page already shows it.
     fetch::begin(&daemon.fetch).await;
     statistics::begin(&daemon.storage).await;
+    sessions::resume_mode_changes(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // Signals are handled before the ready line is printed, because a program that reads the line
     // may send a signal at once.
@@ -234,6 +236,7 @@ async fn serve(
         warn!(left, "not everything ended in time");
     }
     statistics::stop(&daemon.storage).await;
+    sessions::store_mode_changes(&daemon.storage).await;
     lists::stop(&daemon.storage).await;
     Ok(())
 }

@@ -6,6 +6,7 @@ use wwwoffle_spool::{OutgoingSummary, RequestState};
 use wwwoffle_url::Key;
 
 use super::caller::Caller;
+use super::fetches;
 use super::queue::QueueRank;
 use crate::base::clock;
 use crate::base::owner::Owner;
@@ -16,8 +17,8 @@ use crate::site::context::SiteContext;
 use crate::site::link::LinkReport;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
-    DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Hold, ItemState, LinkStatus,
-    ModeSetting, QueueCounts, QueueItem, RejectionItem, Status,
+    DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Hold, ItemState,
+    LinkStatus, ModeSetting, QueueCounts, QueueItem, RejectionItem, Status,
 };
 
 /// Maximum number of reported rejections.
@@ -36,12 +37,20 @@ pub(super) fn status_for_caller(caller: &Caller) -> Status {
 
 fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
     let (context, mode) = (&caller.context, caller.mode());
+    let (changes, purge) = (context.base.mode.changes(), context.storage.purging.status());
+    let runs = fetches::call::all(caller).runs.into_iter().filter(|run| run.ended.is_none());
     Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         mode,
         chosen: context.base.mode.chosen(),
         link: link(context),
         metered: context.net.link.class(&context.base.config()) == LinkClass::Metered,
+        activity: DaemonActivity {
+            last_online: changes.online.map(timestamp),
+            last_offline: changes.offline.map(timestamp),
+            runs: u64::try_from(runs.count()).unwrap_or(u64::MAX),
+            purge: purge.running.then_some(purge.looked),
+        },
         process: DaemonProcess {
             pid: std::process::id(),
             spool: context.storage.store.spool().root().display().to_string(),

@@ -81,7 +81,8 @@ pub async fn stop(context: &StorageContext) {
     let _stopped_or_late = tokio::time::timeout(STOP_WITHIN, stopped).await;
 }
 
-/// Maintains the index while the daemon runs: logs its faults, and records the online sessions.
+/// Maintains the index while the daemon runs: logs its faults, and records the online sessions and
+/// the changes of the mode.
 pub async fn maintain_index(context: Arc<StorageContext>) {
     let mut tick = tokio::time::interval(LOOK_FOR_FAULTS);
     let (mut was_ready, changes) = (false, context.lock_online().mode_changes());
@@ -102,6 +103,7 @@ pub async fn maintain_index(context: Arc<StorageContext>) {
             info!("the index of the spool is ready");
         }
         was_ready = is_ready;
+        sessions::store_mode_changes(&context).await;
         sessions::record_session(&context).await;
     }
 }

@@ -102,6 +102,33 @@ fn the_modes_are_switched_and_shown() {
 }
 
 #[test]
+fn status_shows_the_last_changes_of_the_mode_and_the_running_fetches() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    let changes = |daemon: &Daemon| {
+        let status = daemon.status();
+        (status["last_online"].clone(), status["last_offline"].clone())
+    };
+    let (online, never) = changes(&daemon);
+    assert!(online.is_string() && never.is_null(), "{online} {never}");
+    daemon.ok(&["offline"]);
+    let (before, offline) = changes(&daemon);
+    assert!(before == online && offline.is_string(), "{before} {offline}");
+    assert!(daemon.ok(&["status"]).contains("\nlast offline 2"));
+
+    daemon.restart();
+    assert_eq!(changes(&daemon), (online, offline.clone()), "a restart is not a change");
+
+    let run = json!({"urls": [origin.url("/page/1.html")]});
+    daemon.api("POST", "/api/runs", &run.to_string());
+    assert_eq!(daemon.status()["runs"], 1);
+    assert!(daemon.ok(&["status"]).contains("\nfetches      1 recursive"));
+    daemon.ok(&["online"]);
+    let (online, before) = changes(&daemon);
+    assert!(online.as_str() > offline.as_str() && before == offline, "{online} {before}");
+    eventually("the fetch ends", || daemon.status()["runs"] == 0);
+}
+
+#[test]
 fn status_has_its_documented_shape() {
     let daemon = Daemon::start();
     let status: Value = serde_json::from_str(&daemon.ok(&["status", "--json"])).unwrap();

@@ -32,6 +32,12 @@ fn status() {
                 probes: 9,
             }),
             metered: true,
+            activity: DaemonActivity {
+                last_online: Some(time()),
+                last_offline: None,
+                runs: 2,
+                purge: Some(9),
+            },
             process: DaemonProcess {
                 pid: 7,
                 spool: "/s".into(),
@@ -61,7 +67,8 @@ fn status() {
         concat!(
             r#"{"version":"0.1.0","mode":"online","chosen":"auto","#,
             r#""link":{"reason":"h.example answers","since":"2026-11-20T12:00:00Z","#,
-            r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"pid":7,"spool":"/s","read_only":true,"#,
+            r#""probed":"2026-11-20T12:00:00Z","probes":9},"metered":true,"#,
+            r#""last_online":"2026-11-20T12:00:00Z","runs":2,"purge":9,"pid":7,"spool":"/s","read_only":true,"#,
             r#""listen":["127.0.0.1:8080"],"since":"2026-11-20T12:00:00Z","#,
             r#""queue":{"waiting":1,"failed":2,"active":3,"asking":0},"#,
             r#""downloads":[{"id":8,"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,

@@ -17,7 +17,8 @@ const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s"
     "downloads":[{"url":"http://a/","bytes":1500,"total":3000},
         {"url":"http://b/","bytes":1500,"total":null,"rate":0,"resumed":2,"waiting":{"attempts":3,
         "since":"2026-11-20T12:00:00Z","next":"2026-11-20T12:00:04Z","error":"reset"}}],
-    "connections":4,"outward_refused":5}"#;
+    "connections":4,"outward_refused":5,"runs":2,"purge":12,
+    "last_online":"2026-11-20T11:00:00Z","last_offline":"2026-11-20T11:30:00.25Z"}"#;
 
 const ORDERED: &str = r#"{"queue":[
     {"key":"ab","url":"http://a/","method":"GET","kind":"page","page":null,"turn":2,
@@ -90,7 +91,11 @@ fn each_command_sends_its_call_and_prints_the_result() {
             "GET /api/status ",
             "",
             "mode         offline\n\
+             last online  2026-11-20T11:00:00Z\n\
+             last offline 2026-11-20T11:30:00Z\n\
              queue        1 waiting, 0 under way, 2 failed\n\
+             fetches      2 recursive: `wwwoffle runs` lists them\n\
+             purge        is running, 12 entries examined\n\
              download     1.5 kB of 3.0 kB http://a/\n\
              download     1.5 kB, resumed 2 times http://b/\n\
              \x20            interrupted at 2026-11-20T12:00:00Z: reset; attempt 3 to resume at \

@@ -1,4 +1,4 @@
-//! The times online, which divide the lists into sessions.
+//! The times online, which divide the lists into sessions, and the last changes of the mode.
 
 use std::sync::Arc;
 
@@ -11,11 +11,15 @@ use wwwoffle_spool::Spool;
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::mode::ModeChanges;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 
 /// The key under which the state stores the sessions.
 pub(crate) const KEY: &str = "online-sessions";
+
+/// The key under which the state stores the last changes of the mode.
+const CHANGES: &str = "mode-changes";
 
 /// The known online sessions.
 #[derive(Debug, Default)]
@@ -24,6 +28,8 @@ pub struct Online {
     pub sessions: Option<Sessions>,
     /// Whether connections to origins were possible at the last check.
     had_way_out: bool,
+    /// The changes of the mode as stored last.
+    stored: ModeChanges,
     /// The queue at the last change of the mode, if the new mode allowed connections.
     asked: Option<Vec<SessionRequest>>,
     /// Notified when the mode changes.
@@ -86,6 +92,37 @@ pub async fn record_session(context: &StorageContext) {
     let asked = asked.unwrap_or_else(|| waiting_requests(context.store.spool()));
     context.index.record_session_requests(began, asked);
     context.lock_online().sessions = Some(sessions);
+}
+
+/// Continues with the changes of the mode that the previous daemon stored.
+pub async fn resume_mode_changes(context: &StorageContext) {
+    let text = context.store.remembered(CHANGES).await.unwrap_or_else(|error| {
+        warn!(error = error_chain(&error), "the last changes of the mode are unknown");
+        None
+    });
+    let mut words = text.as_deref().unwrap_or_default().split(' ').map(|word| {
+        // A missing time is written as `-`.
+        word.parse::<Timestamp>().ok().map(Into::into)
+    });
+    let (online, offline) = (words.next().flatten(), words.next().flatten());
+    context.base.mode.resume(ModeChanges { online, offline });
+}
+
+/// Stores the changes of the mode, if there are new ones.
+pub async fn store_mode_changes(context: &StorageContext) {
+    let changes = context.base.mode.changes();
+    if std::mem::replace(&mut context.lock_online().stored, changes) == changes {
+        return;
+    }
+    let word =
+        |time: Option<_>| time.map_or_else(|| "-".to_owned(), |at| timestamp(at).to_string());
+    let text = format!("{} {}", word(changes.online), word(changes.offline));
+    match context.store.remember(CHANGES, text).await {
+        Err(error) if !error.is_read_only() => {
+            warn!(error = error_chain(&error), "the last change of the mode cannot be stored");
+        }
+        Ok(()) | Err(_) => {}
+    }
 }
 
 /// Returns the times at which the last sessions began.

@@ -6,8 +6,8 @@ use crate::page::testing::{assert_harmless, hostile, shell, time};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
 use wwwoffle_api::{
-    DaemonProcess, DownloadItem, DownloadWaiting, Mode, ModeSetting, QueueCounts, RejectionItem,
-    Status,
+    DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, Mode, ModeSetting, QueueCounts,
+    RejectionItem, Status,
 };
 
 fn home(mode: Mode) -> HomePage {
@@ -17,6 +17,7 @@ fn home(mode: Mode) -> HomePage {
         chosen: mode.into(),
         link: None,
         metered: false,
+        activity: DaemonActivity::default(),
         process: DaemonProcess {
             pid: 1,
             spool: "/s".into(),
