@@ -151,7 +151,7 @@ fn tip(error: &clap::Error, typed: &[OsString]) -> String {
 }
 
 /// Options of WWWOFFLE 2.9, and the verbs that replace them.
-const FORMER: [(&str, &str); 13] = [
+const FORMER: [(&str, &str); 15] = [
     ("-online", "online"),
     ("-autodial", "autodial"),
     ("-offline", "offline"),
@@ -165,6 +165,8 @@ const FORMER: [(&str, &str); 13] = [
     ("-O", "cat --headers URL"),
     ("-r", "get -r URL"),
     ("-F", "get --refresh URL"),
+    ("-post", "get --data @- URL"),
+    ("-put", "get --upload - URL"),
 ];
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, Place, Queue, QueueChange
 use wwwoffle_url::Key;
 
 pub use last::LastFetch;
-pub use want::{WantError, WantOutcome, request_page};
+pub use want::{FormDraft, WantError, WantOutcome, request_page, send_form};
 pub(crate) use want::{put, request};
 pub use work::begin;
 

@@ -308,6 +308,32 @@ pub struct GetRequest {
     /// Whether stored copies are fetched again.
     #[serde(default)]
     pub refresh: bool,
+    /// The form to send to each URL, once, in place of a request for a page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<FormToSend>,
+}
+
+/// A form, or a file to upload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FormToSend {
+    /// The method.
+    pub method: FormMethod,
+    /// The media type of the body.
+    #[serde(rename = "type")]
+    pub content_type: String,
+    /// The body in base64.
+    pub body: String,
+}
+
+/// The method of a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum FormMethod {
+    /// Sends data to a program.
+    Post,
+    /// Stores the body at the URL.
+    Put,
 }
 
 /// The body of `POST /api/fetch`.

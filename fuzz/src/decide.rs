@@ -376,9 +376,9 @@ fn policy(input: &mut Input<'_>) -> Policy {
 }
 
 fn asked(input: &mut Input<'_>) -> DecisionInput {
-    use MethodKind::{Get, Head, Other, Post};
+    use MethodKind::{Get, Head, Other, Post, Upload};
     DecisionInput {
-        method: input.pick(&[Get, Get, Get, Head, Post, Other]),
+        method: input.pick(&[Get, Get, Get, Head, Post, Other, Upload]),
         intent: input.pick(&[Intent::Person, Intent::Part, Intent::Program]),
         reload: false,
         only_if_cached: false,
@@ -449,7 +449,7 @@ fn is_sound(
                 assert!(mode == Mode::Offline && asked.intent != Intent::Person, "{}", told());
             }
         }
-        MethodKind::Other => {
+        MethodKind::Upload | MethodKind::Other => {
             assert!(!serves && !queues, "{}", told());
             assert!(!matches!(decision, D::Fetch | D::Revalidate), "{}", told());
         }

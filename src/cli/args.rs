@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
-pub(crate) use self::get::GetArgs;
+pub(crate) use self::get::{FormArgs, GetArgs};
 pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
 pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};

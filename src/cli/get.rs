@@ -3,9 +3,11 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use wwwoffle_url::{BrowserUrl, extract};
 
-use super::args::GetArgs;
+use super::args::{FormArgs, GetArgs};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_lines;
 use super::plan;
@@ -14,9 +16,10 @@ use super::verbs::{EventFormat, follow};
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{shown, small_file};
-use wwwoffle_api::GetRequest;
+use crate::proxy::ask::MAX_KEPT_POST;
 use wwwoffle_api::plan::RunPlanRequest;
 use wwwoffle_api::runs::{FetchSpec, RunItem, RunList, RunRequest, RunStopped, RunToStop};
+use wwwoffle_api::{FormMethod, FormToSend, GetRequest};
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
@@ -30,9 +33,13 @@ const NOWHERE: &str = "http://nowhere.invalid/";
 pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let (spec, telling) = (fetch_spec(&typed), EventFormat::of(typed.json));
+    let form = form(&typed.form, terminal)?;
+    if form.is_some() && spec.is_some() {
+        return Err(VerbFailure::usage("get: a form is sent without links and sub-resources"));
+    }
     let mut urls = typed.urls;
     if let Some(file) = &typed.from {
-        let text = read(file, terminal)?;
+        let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
         let found = urls_in(&text);
         if found.is_empty() && urls.is_empty() {
             return Err(VerbFailure::plain(format_args!("no URL was found in {}", file.display())));
@@ -52,7 +59,7 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
         let wanted = RunRequest { urls, spec, wait: true };
         return follow(&control, "/api/runs", &wanted, telling, terminal);
     }
-    let wanted = GetRequest { urls, refresh: typed.refresh };
+    let wanted = GetRequest { urls, refresh: typed.refresh, form };
     follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
@@ -79,24 +86,47 @@ fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
     Some(spec)
 }
 
-fn read(file: &Path, terminal: &mut Terminal<'_>) -> VerbResult<String> {
+/// Reads the form or file to send, if one was typed.
+fn form(typed: &FormArgs, terminal: &mut Terminal<'_>) -> VerbResult<Option<FormToSend>> {
+    let (method, body, content_type) = match (&typed.data, &typed.upload) {
+        (Some(data), _) => {
+            let body = match data.strip_prefix('@') {
+                Some(file) => read(Path::new(file), MAX_KEPT_POST, terminal)?,
+                None => data.clone().into_bytes(),
+            };
+            (FormMethod::Post, body, "application/x-www-form-urlencoded")
+        }
+        (None, Some(file)) => {
+            (FormMethod::Put, read(file, MAX_KEPT_POST, terminal)?, "application/octet-stream")
+        }
+        (None, None) if typed.media_type.is_some() => {
+            return Err(VerbFailure::usage("get: --type needs --data or --upload"));
+        }
+        (None, None) => return Ok(None),
+    };
+    let content_type = typed.media_type.clone().unwrap_or_else(|| content_type.to_owned());
+    Ok(Some(FormToSend { method, content_type, body: BASE64_STANDARD.encode(body) }))
+}
+
+/// Reads a file of at most `most` bytes.
+fn read(file: &Path, most: u64, terminal: &mut Terminal<'_>) -> VerbResult<Vec<u8>> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be read", file.display());
         VerbFailure::caused(ExitStatus::Usage, what, &error)
     };
     let mut bytes = Vec::new();
     if file == Path::new("-") {
-        (&mut *terminal.stdin).take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        (&mut *terminal.stdin).take(most + 1).read_to_end(&mut bytes).map_err(cannot)?;
     } else {
-        bytes = small_file::read_at_most(file, MAX_TEXT + 1)
+        bytes = small_file::read_at_most(file, most + 1)
             .map_err(cannot)?
             .ok_or_else(|| cannot(std::io::Error::from(std::io::ErrorKind::NotFound)))?;
     }
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_TEXT {
-        let what = format_args!("{} is longer than {}", file.display(), shown::bytes(MAX_TEXT));
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+        let what = format_args!("{} is longer than {}", file.display(), shown::bytes(most));
         return Err(VerbFailure::plain(what));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(bytes)
 }
 
 /// Returns the URLs in a text, without duplicates. If the text is HTML, such as a page or exported

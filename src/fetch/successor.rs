@@ -19,7 +19,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places};
 use crate::fetch::context::FetchContext;
-use crate::proxy::ask::ProxyRequest;
+use crate::proxy::ask::{ProxyRequest, is_form};
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::timestamp;
@@ -117,12 +117,11 @@ fn successor(
     let mut parts = redirected(request, status, &old.origin, &resource.origin);
     // Our own hop is added again when the request is written.
     parts.headers.remove(VIA);
-    let keeps_body = parts.method == hyper::Method::POST;
+    let keeps_body = is_form(&parts.method, Mode::Offline);
     let body = keeps_body.then(|| Bytes::from(outgoing.body.clone()));
     let ask =
         ProxyRequest::new(&context.proxy, owner, resource, parts, body, context.base.mode.now());
     let mut next = want::outgoing(context, &ask, if keeps_body { RequestKind::Post } else { kind });
-    next.body = if keeps_body { outgoing.body.clone() } else { Vec::new() };
     next.summary.page.clone_from(&outgoing.summary.page);
     next.summary.queued = outgoing.summary.queued;
     next.summary.runs.clone_from(&outgoing.summary.runs);

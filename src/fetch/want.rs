@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use hyper::Request;
-use hyper::header::{ACCEPT, HeaderValue, USER_AGENT};
+use bytes::Bytes;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use hyper::{Method, Request};
 use wwwoffle_spool::{AddOutcome, Error, Outgoing, Place, RequestKind, RequestState, Secrets};
 
 use super::redirect::MAX_HOPS;
@@ -99,6 +100,37 @@ pub async fn request_page(
     Ok(WantOutcome::Queued { place: ask.places.queued.clone(), url: shown })
 }
 
+/// A form that is sent without a browser.
+#[derive(Clone, Debug)]
+pub struct FormDraft {
+    /// The method.
+    pub method: Method,
+    /// The media type of the body.
+    pub content_type: HeaderValue,
+    /// The body.
+    pub body: Bytes,
+}
+
+/// Queues a form for `requester`. It is sent once. The same form that has failed before is sent
+/// again.
+///
+/// # Errors
+///
+/// [`WantError`] if the form cannot be sent to `url`, or the spool fails.
+pub async fn send_form(
+    context: &Arc<FetchContext>,
+    requester: &Requester,
+    url: &str,
+    form: &FormDraft,
+) -> Result<WantOutcome, WantError> {
+    let ask = draft(context, requester, of_url(url, &context.base.local)?, Some(form))?;
+    let ask = unless_form_answer(ask)?;
+    put(context, outgoing(context, &ask, RequestKind::Post)).await?;
+    context.fetcher.wake();
+    let place = ask.places.queued.clone();
+    Ok(WantOutcome::Queued { url: place.url().to_owned(), place })
+}
+
 /// Queues a request. If the same request is already in the queue and has failed, or waits for
 /// consent to its size, it becomes due again, because the requester wants it now. A monitored
 /// request never gives this consent: only the user can.
@@ -159,7 +191,17 @@ pub(super) fn follow_aliases(
     requester: &Requester,
     resource: Resource,
 ) -> Result<ProxyRequest, WantError> {
-    let mut ask = build_request(context, requester, resource);
+    draft(context, requester, resource, None)
+}
+
+/// Like [`follow_aliases`], for a form if there is one.
+fn draft(
+    context: &FetchContext,
+    requester: &Requester,
+    resource: Resource,
+    form: Option<&FormDraft>,
+) -> Result<ProxyRequest, WantError> {
+    let mut ask = draft_request(context, requester, resource, form);
     for _ in 0..MAX_HOPS {
         let shown = || ask.bare.as_str().to_owned();
         let to = match &ask.ruling {
@@ -171,7 +213,7 @@ pub(super) fn follow_aliases(
             }
             Ruling::Usual(StoragePolicy::Usual) => return Ok(ask),
         };
-        ask = self::build_request(context, requester, of_url(to, &context.base.local)?);
+        ask = draft_request(context, requester, of_url(to, &context.base.local)?, form);
     }
     Err(WantError::Circle(ask.bare.as_str().to_owned()))
 }
@@ -180,7 +222,16 @@ pub(super) fn follow_aliases(
 pub(super) fn build_request(
     context: &FetchContext,
     requester: &Requester,
+    resource: Resource,
+) -> ProxyRequest {
+    draft_request(context, requester, resource, None)
+}
+
+fn draft_request(
+    context: &FetchContext,
+    requester: &Requester,
     mut resource: Resource,
+    form: Option<&FormDraft>,
 ) -> ProxyRequest {
     resource.origin.reach = requester.asked_from.into();
     // The method of a new request is `GET`.
@@ -188,8 +239,13 @@ pub(super) fn build_request(
     let accepted = HeaderValue::from_static("text/html,application/xhtml+xml,*/*;q=0.8");
     parts.headers.insert(ACCEPT, accepted);
     parts.headers.insert(USER_AGENT, HeaderValue::from_static(OUR_USER_AGENT));
+    if let Some(form) = form {
+        parts.method = form.method.clone();
+        parts.headers.insert(CONTENT_TYPE, form.content_type.clone());
+    }
     let (owner, mode) = (requester.owner.clone(), context.base.mode.now());
-    ProxyRequest::new(&context.proxy, owner, resource, parts, None, mode)
+    let body = form.map(|form| form.body.clone());
+    ProxyRequest::new(&context.proxy, owner, resource, parts, body, mode)
 }
 
 /// The queued form of the request `ask`.
@@ -199,6 +255,7 @@ pub(super) fn outgoing(context: &FetchContext, ask: &ProxyRequest, kind: Request
     let head = head::write_request(&parts);
     let mut outgoing =
         Outgoing::new(ask.places.queued.clone(), head, kind, timestamp(ask.start.now));
+    outgoing.body = ask.form.as_ref().map_or_else(Vec::new, |form| form.body.to_vec());
     outgoing.secrets = if secrets.is_empty() { Secrets::None } else { Secrets::Open(secrets) };
     outgoing.summary.asked_from = ask.requester_location();
     outgoing

@@ -8,6 +8,8 @@ use crate::page::{RenderedPage, Shell, view};
 /// ticket.
 #[derive(Clone, Copy, Debug)]
 pub struct Confirm<'a> {
+    /// Whether a form is sent. If not, a page is fetched.
+    pub is_form: bool,
     /// The method of the request.
     pub method: &'a str,
     /// The URL to send the request to.
@@ -28,7 +30,7 @@ pub struct Confirm<'a> {
 #[must_use]
 pub fn page(shell: &Shell, confirm: &Confirm<'_>) -> RenderedPage {
     let url = confirm.url;
-    let is_form = confirm.method == "POST";
+    let is_form = confirm.is_form;
     // For a form, similar stored pages are not offered: none of them is the response to it.
     let like =
         [PageLink::like(url), PageLink::choices(url)].into_iter().flatten().filter(|_| !is_form);
@@ -54,6 +56,7 @@ mod tests {
     #[test]
     fn the_confirmation_shows_the_form_and_its_target() {
         let confirm = Confirm {
+            is_form: true,
             method: "POST",
             url: "https://me:pw@a.example/order",
             body_bytes: 1_234,
@@ -85,6 +88,7 @@ mod tests {
         for hostile in &hostile() {
             let ticket = as_key(hostile);
             let confirm = Confirm {
+                is_form: true,
                 method: hostile,
                 url: hostile,
                 body_bytes: u64::MAX,

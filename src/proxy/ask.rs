@@ -40,14 +40,15 @@ use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 use wwwoffle_http::head::has_credentials;
 
-/// The largest body of a POST that can be queued and whose response is stored, in bytes. The body
+/// The largest body of a form that can be queued and whose response is stored, in bytes. The body
 /// is part of the key, so it is read completely first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
-/// A POST whose body was read whole, so that it can be stored and queued.
+/// A POST whose body was read whole, so that it can be stored and queued; offline, also a PUT or
+/// DELETE.
 #[derive(Debug)]
 pub struct Form {
-    /// The body of the POST.
+    /// The body.
     pub body: Bytes,
     /// The places for a GET of the same URL without the digest of the body.
     pub answers: Arc<Places>,
@@ -73,7 +74,7 @@ pub struct ProxyRequest {
     pub start: RequestStart,
     /// The input of the decision.
     pub asked: DecisionInput,
-    /// The form, if the request is a POST that can be stored.
+    /// The form, if the request is one that can be queued.
     pub form: Option<Form>,
     /// The terms by which stored copies may answer the request.
     pub copy: CopyTerms,
@@ -148,7 +149,7 @@ impl ProxyRequest {
         PageReader::of(self.start.mode, &self.head.fields)
     }
 
-    /// Parses a request of `owner`. `form` is the body of a POST that was read whole.
+    /// Parses a request of `owner`. `form` is the body of a form that was read whole.
     #[must_use]
     pub fn new(
         context: &ProxyContext,
@@ -177,7 +178,7 @@ impl ProxyRequest {
             |url: &mut _| Arc::new(Places::of(url, &head.fields, &owner).with_spelling(&spelling));
         let form = form.map(|body| Form { body, answers: places(&mut resource.url.clone()) });
         if let Some(form) = &form {
-            resource.url = resource.url.with_post(&digest(&form.body));
+            resource.url = resource.url.with_form(head.method.as_str(), &digest(&form.body));
         }
         let places = places(&mut resource.url);
         let asked = DecisionInput {
@@ -292,22 +293,28 @@ fn add_login(fields: &mut HeaderMap, url: &CanonicalUrl) {
     }
 }
 
-/// Whether the request is a POST that declares the length of its body, and the body is small enough
-/// to be stored.
+/// Whether a request with this method can be queued with its body. A PUT or DELETE is read whole
+/// only while offline: online it is forwarded as it arrives.
 #[must_use]
-pub fn has_small_body(method: &Method, fields: &HeaderMap) -> bool {
-    let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-    method == Method::POST
-        && length
-            .and_then(|value| value.parse().ok())
-            .is_some_and(|size: u64| size <= MAX_KEPT_POST)
+pub fn is_form(method: &Method, mode: Mode) -> bool {
+    match *method {
+        Method::POST => true,
+        Method::PUT | Method::DELETE => !mode.may_dial(),
+        _ => false,
+    }
 }
 
-/// Whether the request is a POST whose body has no declared length, and may be small.
+/// Whether a form declares the length of its body, and the body is small enough to be stored.
 #[must_use]
-pub fn may_have_small_body(method: &Method, fields: &HeaderMap) -> bool {
-    method == Method::POST
-        && fields.contains_key(TRANSFER_ENCODING)
+pub fn has_small_body(fields: &HeaderMap) -> bool {
+    let length = fields.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+    length.and_then(|value| value.parse().ok()).is_some_and(|size: u64| size <= MAX_KEPT_POST)
+}
+
+/// Whether the body of a form has no declared length, and may be small.
+#[must_use]
+pub fn may_have_small_body(fields: &HeaderMap) -> bool {
+    fields.contains_key(TRANSFER_ENCODING)
         && !fields.contains_key(CONTENT_LENGTH)
         && !fields.contains_key(UPGRADE)
 }
@@ -331,7 +338,7 @@ fn has_body(fields: &HeaderMap) -> bool {
         || fields.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
 }
 
-fn method_kind(head: &ClientHead, small_post: bool, has_body: bool) -> MethodKind {
+fn method_kind(head: &ClientHead, is_form: bool, has_body: bool) -> MethodKind {
     match head.method {
         // The response depends on the body, which is not part of the key.
         Method::GET | Method::HEAD if has_body => MethodKind::Other,
@@ -341,7 +348,8 @@ fn method_kind(head: &ClientHead, small_post: bool, has_body: bool) -> MethodKin
         }
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
-        Method::POST if small_post => MethodKind::Post,
+        Method::POST if is_form => MethodKind::Post,
+        Method::PUT | Method::DELETE if is_form => MethodKind::Upload,
         _ => MethodKind::Other,
     }
 }

@@ -48,6 +48,8 @@ pub enum MethodKind {
     Head,
     /// A POST whose body is small enough to be part of the key.
     Post,
+    /// A PUT or DELETE that was read whole, because the mode is offline: it can be queued.
+    Upload,
     /// All other methods, and a GET or HEAD with a body or for a WebSocket: forwarded, never
     /// stored.
     Other,
@@ -137,7 +139,7 @@ pub enum DecisionRefusal {
     /// Offline, and the browser made the request without a person's action: not worth fetching
     /// later.
     Noise,
-    /// Offline, and the response would be useless later: an event stream, the response to a POST of
+    /// Offline, and the response would be useless later: an event stream, the response to a form of
     /// a script or program, or to a request of [`MethodKind::Other`].
     OnlyOnline,
     /// `only-if-cached`, and no stored copy may be served without revalidation.
@@ -230,7 +232,7 @@ fn decide_online(copy: CopyState, online: OnlineUse, asked: DecisionInput) -> De
         (MethodKind::Get, CopyState::Whole, OnlineUse::Refreshing) => Decision::ServeAndRevalidate,
         (MethodKind::Get, CopyState::Whole, OnlineUse::Stale) => Decision::Revalidate,
         (MethodKind::Get | MethodKind::Post, ..) => Decision::Fetch,
-        (MethodKind::Head | MethodKind::Other, ..) => Decision::Pass,
+        (MethodKind::Head | MethodKind::Upload | MethodKind::Other, ..) => Decision::Pass,
     }
 }
 
@@ -267,8 +269,12 @@ fn decide_offline(copy: CopyState, asked: DecisionInput) -> Decision {
             Intent::Person | Intent::Program => Decision::QueuePage,
             Intent::Part => Decision::QueuePart,
         },
-        (MethodKind::Post, _) if asked.intent == Intent::Person => Decision::Confirm,
-        (MethodKind::Post | MethodKind::Other, _) => Decision::Refuse(DecisionRefusal::OnlyOnline),
+        (MethodKind::Post | MethodKind::Upload, _) if asked.intent == Intent::Person => {
+            Decision::Confirm
+        }
+        (MethodKind::Post | MethodKind::Upload | MethodKind::Other, _) => {
+            Decision::Refuse(DecisionRefusal::OnlyOnline)
+        }
     }
 }
 
@@ -297,6 +303,7 @@ mod tests {
             "GET" => MethodKind::Get,
             "HEAD" => MethodKind::Head,
             "POST" => MethodKind::Post,
+            "PUT" | "DELETE" if mode == Mode::Offline => MethodKind::Upload,
             _ => MethodKind::Other,
         };
         let intent = match words[3] {
@@ -355,9 +362,13 @@ mod tests {
     fn offline_never_fetches_and_never_refuses_a_stored_page() {
         for copy in [CopyState::Nothing, CopyState::Uncoded, CopyState::Whole] {
             for bits in 0..32_u8 {
-                for method in
-                    [MethodKind::Get, MethodKind::Head, MethodKind::Post, MethodKind::Other]
-                {
+                for method in [
+                    MethodKind::Get,
+                    MethodKind::Head,
+                    MethodKind::Post,
+                    MethodKind::Upload,
+                    MethodKind::Other,
+                ] {
                     for intent in [Intent::Person, Intent::Part, Intent::Program] {
                         let asked = DecisionInput {
                             method,

@@ -50,27 +50,27 @@ pub(super) fn confirm(
     ask: &ProxyRequest,
     copy: &Arc<StoredCopy>,
 ) -> Response<Body> {
-    let Some((outgoing, content_type)) = outgoing(context, ask, copy) else {
+    let Some((outgoing, method, content_type)) = outgoing(context, ask, copy) else {
         let notice = Message::FormUnknown { url: ask.resource.url.as_str() };
         let status = CacheStatus::Refused(DecisionRefusal::FormAnswer);
         return reply::respond(context, ask, status, &notice);
     };
     let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
-    offline::question(context, ask, outgoing, (&Method::POST, content_type), true)
+    offline::question(context, ask, outgoing, (&method, content_type), true)
 }
 
-/// The stored form and its content type, for sending the form again with the browser's current
+/// The stored form, its method and its content type, for sending the form again with the browser's current
 /// cookies and login. `None` if the contents of the form are not known.
 fn outgoing(
     context: &ProxyContext,
     ask: &ProxyRequest,
     copy: &StoredCopy,
-) -> Option<(Outgoing, Option<HeaderValue>)> {
+) -> Option<(Outgoing, Method, Option<HeaderValue>)> {
     let stored = head::read_request(copy.entry.request(), b"").ok()?;
     let sealed = BASE64_STANDARD.decode(stored.headers.get(head::FORM)?).ok()?;
     let body = context.storage.store.spool().unseal(&ask.places.queued.key(), &sealed)?;
     let mut request = ask.origin_request(&context.base.pseudonym);
-    *request.method_mut() = stored.method;
+    *request.method_mut() = stored.method.clone();
     *request.uri_mut() = stored.uri;
     for name in [CONTENT_TYPE, ORIGIN, REFERER] {
         if let Some(value) = stored.headers.get(&name) {
@@ -78,5 +78,5 @@ fn outgoing(
         }
     }
     let content_type = stored.headers.get(CONTENT_TYPE).cloned();
-    Some((offline::to_queue(ask, request, body, RequestKind::Post), content_type))
+    Some((offline::to_queue(ask, request, body, RequestKind::Post), stored.method, content_type))
 }

@@ -80,7 +80,9 @@ fn forward(ask: &ProxyRequest) -> Forward {
     match ask.asked.method {
         // A fresh stored copy would have answered the HEAD, so the state of the copy is the reason.
         MethodKind::Head if is_usual => Forward::of(ask.copy.verdict.as_ref()),
-        MethodKind::Other if is_usual && !matches!(ask.head.method, Method::GET | Method::HEAD) => {
+        MethodKind::Upload | MethodKind::Other
+            if is_usual && !matches!(ask.head.method, Method::GET | Method::HEAD) =>
+        {
             Forward::Method
         }
         _ => Forward::Bypass,

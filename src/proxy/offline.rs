@@ -10,7 +10,7 @@ use hyper::{Method, Request, Response};
 use tracing::debug;
 use wwwoffle_spool::{AddOutcome, Error as SpoolError, Outgoing, RequestKind, Secrets};
 
-use super::ask::ProxyRequest;
+use super::ask::{self, ProxyRequest};
 use super::body::Body;
 use super::decide::{DecisionRefusal, MethodKind};
 use super::intent::Intent;
@@ -164,7 +164,7 @@ pub(super) async fn queue_refresh(
 
 /// Asks the person whether to send a form, or to request a page, later.
 pub(super) fn confirm(context: &ProxyContext, ask: &ProxyRequest, is_kept: bool) -> Response<Body> {
-    let kind = match (ask.head.method == Method::POST, is_kept) {
+    let kind = match (ask.form.is_some(), is_kept) {
         (true, _) => RequestKind::Post,
         (false, true) => RequestKind::Refresh,
         (false, false) => RequestKind::Page,
@@ -183,7 +183,9 @@ pub(super) fn question(
     is_kept: bool,
 ) -> Response<Body> {
     let bytes = u64::try_from(outgoing.body.len()).unwrap_or(u64::MAX);
+    let is_form = outgoing.summary.kind == RequestKind::Post;
     let url = ask.resource.url.as_str();
+    let target = ask.resource.url.form_target();
     let tickets = &context.confirmations.tickets;
     let ticket = match tickets.issue(outgoing, ask.owner.clone(), ask.start.now) {
         Ok(ticket) => ticket,
@@ -195,7 +197,8 @@ pub(super) fn question(
     let token = context.pages.tokens.confirm(&ticket);
     let question = Confirm {
         method: method.as_str(),
-        url: url.split("?!POST:").next().unwrap_or(url),
+        is_form,
+        url: target.as_deref().unwrap_or(url),
         body_bytes: bytes,
         content_type,
         ticket: &ticket,
@@ -219,7 +222,9 @@ pub(super) fn refuse(
         DecisionRefusal::Noise => {
             reply::with_status(reply::line(ask.head.audience, 504, ""), status)
         }
-        DecisionRefusal::OnlyOnline if ask.head.method == Method::POST && ask.is_for_a_person() => {
+        DecisionRefusal::OnlyOnline
+            if ask::is_form(&ask.head.method, ask.start.mode) && ask.is_for_a_person() =>
+        {
             reply::respond(context, ask, status, &Message::TooLargeToQueue { url })
         }
         DecisionRefusal::OnlyOnline => {

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::Response;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::header::UPGRADE;
 use hyper::http::request::Parts;
 use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Response};
 
 use super::ask::MAX_KEPT_POST;
 use super::audience::Audience;
@@ -29,7 +29,7 @@ pub(super) struct ReceivedRequest {
     pub(super) mode: Mode,
     pub(super) resource: Resource,
     pub(super) parts: Parts,
-    /// The body of a POST that can be stored.
+    /// The body of a form that can be queued.
     pub(super) form: Option<Bytes>,
     pub(super) rest: RequestRest,
 }
@@ -66,16 +66,19 @@ pub(super) async fn receive(
         handshake: parts.extensions.remove(),
     };
     let mut form = None;
-    if ask::has_small_body(&parts.method, &parts.headers) {
+    let is_form = ask::is_form(&parts.method, mode);
+    if is_form && ask::has_small_body(&parts.headers) {
         let patience = context.base.config().options.socket_timeout;
         let body = Box::pin(read_whole(incoming, patience)).await;
         form = Some(body.map_err(|error| error.response())?);
-    } else if ask::may_have_small_body(&parts.method, &parts.headers) {
+    } else if is_form && ask::may_have_small_body(&parts.headers) {
         match Box::pin(read_if_small(incoming, MAX_KEPT_POST)).await {
             Ok(SmallBody::Whole(body)) => form = Some(body),
             Ok(SmallBody::Started(body)) => rest.incoming = Some(body),
             Err(error) => return Err(error.response()),
         }
+    } else if is_form && parts.method == Method::DELETE && incoming.is_end_stream() {
+        form = Some(Bytes::new());
     } else {
         rest.incoming = Some(ClientBody { start: Bytes::new(), rest: incoming });
     }

@@ -276,6 +276,63 @@ fn fetch_waits_for_a_form_that_is_being_sent() {
 }
 
 #[test]
+fn a_put_or_delete_of_a_person_is_queued_after_confirmation_and_sent_once() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/notes?id=7", |exchange| {
+        let body = String::from_utf8_lossy(exchange.body()?).into_owned();
+        let method = exchange.seen.method.clone();
+        exchange.answer(&Answer::html(format!("answer to {method} {body}")))
+    });
+    daemon.ok(&["offline"]);
+    let url = origin.url("/notes?id=7");
+    let send = |method: &str, fields: &str, body: &str| {
+        let mut client = daemon.client();
+        client.send(format!(
+            "{method} {url} HTTP/1.1\r\nHost: {}\r\n{fields}\r\n{body}",
+            origin.addr
+        ));
+        client.receive(method).whole()
+    };
+    let put = ("PUT", "Accept: text/html\r\nContent-Length: 4\r\n", "text");
+    let chunked = "Accept: text/html\r\nTransfer-Encoding: chunked\r\n";
+    let requests =
+        [put, ("PUT", chunked, "5\r\nlater\r\n0\r\n\r\n"), ("DELETE", "Accept: text/html\r\n", "")];
+    for (number, (method, fields, body)) in (1..).zip(requests) {
+        let page = send(method, fields, body);
+        assert_eq!(page.status, 504, "{}", page.text());
+        let shown = page.shown();
+        assert!(shown.contains(method) && shown.contains(&url), "{shown}");
+        assert!(!shown.contains("?!"), "the person sees the address as sent: {shown}");
+        assert_eq!(daemon.queue().len(), number - 1, "queued before it was confirmed");
+        let confirm = form(&page.text(), "/refresh-request");
+        assert!(daemon.submit(&confirm).status < 400);
+        assert_eq!(daemon.queue().len(), number);
+    }
+    // Nobody could confirm the request of a script or program.
+    for fields in ["Content-Length: 1\r\n", "Sec-Fetch-Dest: empty\r\nContent-Length: 1\r\n"] {
+        assert_eq!(send("PUT", fields, "x").status, 504);
+    }
+    let large = 256 * 1024 + 1;
+    let fields = format!("Accept: text/html\r\nContent-Length: {large}\r\n");
+    assert_eq!(send("PUT", &fields, &"x".repeat(large)).status, 413);
+    assert_eq!(daemon.queue().len(), 3);
+
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    let asked = origin.asked("/notes?id=7");
+    let mut methods: Vec<_> = asked.iter().map(|seen| seen.method.as_str()).collect();
+    methods.sort_unstable();
+    assert_eq!(methods, ["DELETE", "PUT", "PUT"]);
+
+    daemon.ok(&["offline"]);
+    let page = send(put.0, put.1, put.2).text();
+    let kept = page.split("href=\"").find(|rest| rest.contains("?!id=7!PUT:")).unwrap();
+    let kept = kept.split('"').next().unwrap();
+    assert_eq!(daemon.get(kept).text(), "answer to PUT text");
+    assert_eq!(daemon.run(&["cat", &url]).status, 1, "it is not the page of that address");
+}
+
+#[test]
 fn a_script_gets_no_message_page_offline() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);

@@ -349,13 +349,20 @@ impl CanonicalUrl {
     /// there are arguments.
     #[must_use]
     pub fn with_post(&self, body_sha256: &[u8; 32]) -> Self {
+        self.with_form("POST", body_sha256)
+    }
+
+    /// Like [`with_post`](Self::with_post), for a form with the method POST, PUT or DELETE.
+    #[must_use]
+    pub fn with_form(&self, method: &str, body_sha256: &[u8; 32]) -> Self {
         let mut text = self.slice(0, self.path_end).to_owned();
         text.push_str("?!");
         if let Some(arguments) = self.arguments() {
             text.push_str(arguments);
             text.push('!');
         }
-        text.push_str("POST:");
+        text.push_str(method);
+        text.push(':');
         text.push_str(&hex::encode(body_sha256));
         let name_end = text.len();
         text.push_str(self.slice(self.name_end, self.text.len()));
@@ -366,11 +373,21 @@ impl CanonicalUrl {
     /// WWWOFFLE 2.9 write it. No origin knows such a URL.
     #[must_use]
     pub fn is_form_answer(&self) -> bool {
-        let Some(arguments) = self.arguments().filter(|text| text.starts_with('!')) else {
-            return false;
+        self.form_target().is_some()
+    }
+
+    /// The URL to which the form was sent whose stored response this URL names. `None` if this URL
+    /// names no such response.
+    #[must_use]
+    pub fn form_target(&self) -> Option<String> {
+        let arguments = self.arguments()?.strip_prefix('!')?;
+        let (before, end) = match arguments.rsplit_once('!') {
+            Some((before, end)) => (Some(before), end),
+            None => (None, arguments),
         };
-        let end = arguments.rsplit_once('!').map_or("", |(_, end)| end);
-        end.starts_with("POST:") || end.starts_with("PUT:")
+        let is_form = ["POST:", "PUT:", "DELETE:"].iter().any(|method| end.starts_with(method));
+        let before = before.map_or_else(String::new, |before| format!("?{before}"));
+        is_form.then(|| self.slice(0, self.path_end).to_owned() + &before)
     }
 
     fn credentials(&self) -> Option<(&str, Option<&str>)> {

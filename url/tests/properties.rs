@@ -227,7 +227,7 @@ proptest! {
             prop_assert_eq!(&parse(&file).unwrap(), &first);
             prop_assert_eq!(parse(first.as_str()).unwrap(), first.without_credentials());
             let post = first.with_post(&[7; 32]);
-            prop_assert!(post.is_form_answer());
+            prop_assert_eq!(post.form_target(), Some(first.as_str().to_owned()));
             prop_assert_eq!(parse(post.as_str()).unwrap(), post.without_credentials());
         }
     }

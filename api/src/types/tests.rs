@@ -211,8 +211,13 @@ fn events() {
 #[test]
 fn get_fetch_and_entries() {
     shape(
-        &GetRequest { urls: vec!["http://a/".into()], refresh: true },
+        &GetRequest { urls: vec!["http://a/".into()], refresh: true, form: None },
         r#"{"urls":["http://a/"],"refresh":true}"#,
+    );
+    let (content_type, body) = ("text/plain".into(), "YQ==".into());
+    shape(
+        &FormToSend { method: FormMethod::Put, content_type, body },
+        r#"{"method":"PUT","type":"text/plain","body":"YQ=="}"#,
     );
     shape(&FetchRequest { wait: true, budget: None }, r#"{"wait":true}"#);
     shape(&FetchRequest { wait: false, budget: Some(9) }, r#"{"wait":false,"budget":9}"#);

@@ -29,12 +29,31 @@ pub(crate) struct GetArgs {
     pub(crate) reach: RunLimitArgs,
     #[command(flatten)]
     pub(crate) with: PartFlags,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
     /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
     /// The URLs to get; http if a URL has no protocol.
     #[arg(required_unless_present = "from", value_name = "URL")]
     pub(crate) urls: Vec<String>,
+}
+
+/// A form to send in place of a request for a page.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "To send a form or a file once, now or when online")]
+pub(crate) struct FormArgs {
+    /// Send this by POST: the text itself, the contents of @FILE, or standard input for @-.
+    #[arg(long, value_name = "TEXT|@FILE", allow_hyphen_values = true,
+        conflicts_with_all = ["upload", "refresh", "depth", "plan", "from"])]
+    pub(crate) data: Option<String>,
+    /// Send this file by PUT; - is standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["refresh", "depth", "plan", "from"])]
+    pub(crate) upload: Option<PathBuf>,
+    /// The media type of the data; by default that of a form, or application/octet-stream for a
+    /// file.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) media_type: Option<String>,
 }
 
 /// The limits of a recursive fetch.

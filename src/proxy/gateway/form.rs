@@ -139,7 +139,7 @@ impl GatewayClient {
     }
 
     async fn body(&self, parts: &Parts, incoming: Incoming) -> Result<Bytes, Response<Body>> {
-        if !ask::has_small_body(&parts.method, &parts.headers) {
+        if !ask::has_small_body(&parts.headers) {
             return Err(reply::plain(413, "forms of up to 256 KiB are sent from here"));
         }
         let patience = self.context.base.config().options.socket_timeout;

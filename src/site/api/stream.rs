@@ -16,7 +16,7 @@ use super::sum::{OverallProgress, held_events, progress};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::{Owner, Places, Requester};
-use crate::fetch::{self, WantOutcome, failure_reason, hold};
+use crate::fetch::{self, FormDraft, WantOutcome, failure_reason, hold};
 use crate::proxy::body::Body;
 use crate::site::context::SiteContext;
 use crate::storage::lookup::look_up;
@@ -31,16 +31,27 @@ const LOOKS_TO_SETTLE: u8 = 2;
 /// Maximum number of URLs that one `get` follows, including redirects.
 const MOST_FOLLOWED: usize = 20_000;
 
+/// The request to make for each URL.
+#[derive(Debug)]
+pub(in crate::site) enum WantedRequest {
+    /// The page, unless it is stored.
+    Page,
+    /// The page, even if it is stored.
+    NewPage,
+    /// A form.
+    Form(FormDraft),
+}
+
 /// Fetches `urls` into the spool for `requester`, and reports on each URL until its request is
 /// settled.
 pub(in crate::site) fn get(
     context: &Arc<SiteContext>,
     requester: Requester,
     urls: Vec<String>,
-    refresh: bool,
+    what: WantedRequest,
 ) -> Body {
-    let (wanted, settled) = (urls.into(), HashSet::new());
-    body(RequestFollower::new(context, FollowScope::Get { requester, wanted, refresh, settled }))
+    let (wanted, settled, what) = (urls.into(), HashSet::new(), Arc::new(what));
+    body(RequestFollower::new(context, FollowScope::Get { requester, wanted, what, settled }))
 }
 
 /// Fetches the queue, at most `budget` bytes if that is given. Reports until every request is
@@ -57,7 +68,12 @@ pub(in crate::site) fn fetch(context: &Arc<SiteContext>, budget: Option<u64>) ->
 #[derive(Debug)]
 enum FollowScope {
     /// These URLs and the targets of their redirects.
-    Get { requester: Requester, wanted: VecDeque<String>, refresh: bool, settled: HashSet<String> },
+    Get {
+        requester: Requester,
+        wanted: VecDeque<String>,
+        what: Arc<WantedRequest>,
+        settled: HashSet<String>,
+    },
     /// All waiting requests of the queue.
     WorkOff,
 }
@@ -102,8 +118,8 @@ impl LineReport for RequestFollower {
     }
 
     async fn advance(&mut self) {
-        if let Some((requester, url, refresh)) = self.next_wanted() {
-            self.request_url(&requester, &url, refresh).await;
+        if let Some((requester, url, what)) = self.next_wanted() {
+            self.request_url(&requester, &url, &what).await;
             return self.handle_pending_events();
         }
         if self.is_settled() {
@@ -126,21 +142,27 @@ impl RequestFollower {
         Self { inbox, task, open: HashMap::new(), fetched: 0, failed: 0, dead: 0, sum }
     }
 
-    fn next_wanted(&mut self) -> Option<(Requester, String, bool)> {
+    fn next_wanted(&mut self) -> Option<(Requester, String, Arc<WantedRequest>)> {
         match &mut self.task {
-            FollowScope::Get { requester, wanted, refresh, .. } => {
-                wanted.pop_front().map(|url| (requester.clone(), url, *refresh))
+            FollowScope::Get { requester, wanted, what, .. } => {
+                wanted.pop_front().map(|url| (requester.clone(), url, Arc::clone(what)))
             }
             FollowScope::WorkOff => None,
         }
     }
 
-    async fn request_url(&mut self, requester: &Requester, text: &str, refresh: bool) {
+    async fn request_url(&mut self, requester: &Requester, text: &str, what: &WantedRequest) {
         let Ok(url) = CanonicalUrl::parse(text, &self.inbox.context.base.local) else { return };
         // The queued request of a followed URL may be for another spelling only. So the URL is
         // requested even if it is followed.
         let is_known = self.is_known(url.as_str());
-        match fetch::request_page(&self.inbox.context.fetch, requester, text, refresh).await {
+        let context = &self.inbox.context.fetch;
+        let outcome = match what {
+            WantedRequest::Page => fetch::request_page(context, requester, text, false).await,
+            WantedRequest::NewPage => fetch::request_page(context, requester, text, true).await,
+            WantedRequest::Form(form) => fetch::send_form(context, requester, text, form).await,
+        };
+        match outcome {
             Ok(WantOutcome::Kept { .. }) if is_known => {}
             Ok(WantOutcome::Kept { url: shown, place, .. }) => {
                 self.report_missed_end(shown, &place, None).await;

@@ -3,25 +3,32 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use hyper::{Response, StatusCode};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use hyper::header::HeaderValue;
+use hyper::{Method, Response, StatusCode};
 use wwwoffle_spool::{OutgoingSummary, Place, RequestKind, RequestState, RunId};
 
 use crate::base::error_chain::error_chain;
 use crate::base::owner::Requester;
-use crate::fetch::hold;
+use crate::base::shown;
 use crate::fetch::recurse::{begin, outcome};
+use crate::fetch::{FormDraft, hold};
+use crate::proxy::ask::MAX_KEPT_POST;
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line_report::{EventInbox, LineReport, ReportTrigger, body};
+use crate::site::api::stream::{self, WantedRequest};
 use crate::site::api::sum::{OverallProgress, held_events, progress};
-use crate::site::api::{check_urls, json, lines, stream};
+use crate::site::api::{check_urls, json, lines};
 use crate::site::caller::Caller;
 use crate::site::context::SiteContext;
 use crate::site::status;
 use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_api::runs::{RunItem, RunList, RunRequest, RunStopped, RunToStop};
 use wwwoffle_api::{
-    DownloadEnded, DownloadToEnd, Event, FetchRequest, FetchResponse, GetRequest, TotalProgress,
+    DownloadEnded, DownloadToEnd, Event, FetchRequest, FetchResponse, FormMethod, FormToSend,
+    GetRequest, TotalProgress,
 };
 
 /// Starts to fetch URLs. All URLs are validated first, so that one mistake does not leave the call
@@ -31,7 +38,30 @@ pub(in crate::site) fn get(
     wanted: GetRequest,
 ) -> Result<Response<Body>, CallFault> {
     check_urls(caller, &wanted.urls)?;
-    Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, wanted.refresh)))
+    let what = match wanted.form {
+        Some(form) => WantedRequest::Form(form_draft(form)?),
+        None if wanted.refresh => WantedRequest::NewPage,
+        None => WantedRequest::Page,
+    };
+    Ok(lines(caller, stream::get(&caller.context, caller.requester(), wanted.urls, what)))
+}
+
+/// Decodes the form of a call, which must fit into the queue.
+fn form_draft(form: FormToSend) -> Result<FormDraft, CallFault> {
+    let body = BASE64_STANDARD
+        .decode(form.body)
+        .map_err(|error| CallFault::bad(format!("the body of the form is not base64: {error}")))?;
+    if u64::try_from(body.len()).unwrap_or(u64::MAX) > MAX_KEPT_POST {
+        let most = shown::bytes(MAX_KEPT_POST);
+        return Err(CallFault::bad(format!("the body of the form is larger than {most}")));
+    }
+    let content_type = HeaderValue::from_str(&form.content_type)
+        .map_err(|_| CallFault::bad("the type of the form is not a field value"))?;
+    let method = match form.method {
+        FormMethod::Post => Method::POST,
+        FormMethod::Put => Method::PUT,
+    };
+    Ok(FormDraft { method, content_type, body: body.into() })
 }
 
 /// Starts to fetch the queue.

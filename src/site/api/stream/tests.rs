@@ -56,7 +56,7 @@ async fn all(mut body: Body) -> Vec<Event> {
 }
 
 fn get_one(context: &Arc<SiteContext>, url: &str) -> Body {
-    get(context, Requester::local(), vec![url.to_owned()], false)
+    get(context, Requester::local(), vec![url.to_owned()], WantedRequest::Page)
 }
 
 fn end(fetched: u64, failed: u64, waiting: u64) -> Event {
@@ -72,7 +72,8 @@ async fn offline_requests_are_queued_and_the_stream_ends() {
     let root = tempfile::tempdir().unwrap();
     let context = context(&root, Mode::Offline);
     let urls = ["http://h.example/b", "http://h.example/a", "HTTP://H.example/a#x"];
-    let body = get(&context, Requester::local(), urls.map(str::to_owned).to_vec(), false);
+    let body =
+        get(&context, Requester::local(), urls.map(str::to_owned).to_vec(), WantedRequest::Page);
     let queued = |url: &str| Event::Queued { url: url.to_owned() };
     let want = [queued("http://h.example/a"), queued("http://h.example/b"), end(0, 0, 2)];
     assert_eq!(all(body).await, want);
