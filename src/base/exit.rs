@@ -13,6 +13,8 @@ wwwoffle_url::named! {
         Failed = "failed; standard error says why",
         /// The command line is invalid.
         Usage = "bad usage",
+        /// The certificate authority has expired, as `wwwoffle-checkcert` of 2.9 reports it.
+        Expired = "`ca show`: the certificate authority has expired",
         /// The requests are in the queue, and are fetched when the mode allows.
         Queued = "queued, will be fetched when online",
         /// The spool was damaged and was repaired.
@@ -37,7 +39,7 @@ impl ExitStatus {
         match self {
             Self::Done => 0,
             Self::Failed => 1,
-            Self::Usage => 2,
+            Self::Usage | Self::Expired => 2,
             Self::Queued => 10,
             Self::Repaired => 11,
             Self::Unsound => 12,
@@ -62,6 +64,6 @@ mod tests {
     #[test]
     fn exit_statuses_have_the_documented_numbers() {
         let codes = ExitStatus::ALL.map(ExitStatus::code);
-        assert_eq!(codes, [0, 1, 2, 10, 11, 12, 64, 69, 73, 75]);
+        assert_eq!(codes, [0, 1, 2, 2, 10, 11, 12, 64, 69, 73, 75]);
     }
 }

@@ -117,6 +117,9 @@ pub(crate) enum Verb {
         /// Print the version of that time: 2026-11-20, "2026-11-20 14:25" or 2026-11-20T14:25:15Z.
         #[arg(long, value_name = "DATE")]
         at: Option<EnteredTime>,
+        /// If it is not stored, fetch it first, or queue it while offline.
+        #[arg(long, conflicts_with_all = ["at", "owner"])]
+        fetch: bool,
         /// The owner: local, user:NAME or client:ADDRESS; if it has no entry, the public one is
         /// used.
         #[arg(long, default_value = "local", value_name = "OWNER")]

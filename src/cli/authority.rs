@@ -87,7 +87,12 @@ fn show(authority: &Authority, context: &mut VerbContext<'_>) -> VerbResult {
     for place in places {
         writeln!(out, "trusted by   {place}")?;
     }
-    if clock::now() + RENEW_BEFORE >= authority.valid_until() {
+    let now = clock::now();
+    if now >= authority.valid_until() {
+        writeln!(out, "expired      HTTPS is not stored any more: `wwwoffle ca renew`")?;
+        return Ok(ExitStatus::Expired);
+    }
+    if now + RENEW_BEFORE >= authority.valid_until() {
         writeln!(out, "renewal      is due: `wwwoffle ca renew`")?;
     }
     Ok(ExitStatus::Done)
@@ -126,6 +131,21 @@ mod tests {
     use crate::base::exit::ExitStatus;
     use crate::cli::tests::wwwoffle;
     use crate::tls::files;
+
+    #[test]
+    fn an_expired_authority_has_an_exit_status() {
+        let spool = tempfile::tempdir().unwrap();
+        let show = ["--spool", spool.path().to_str().unwrap(), "ca", "show"];
+        let year = std::time::Duration::from_secs(366 * 24 * 60 * 60);
+        files::load_or_make(spool.path(), clock::now() - year * 3, &[]).unwrap();
+        let ran = wwwoffle(&show, "", Path::new("/nowhere"));
+        assert_eq!((ran.status, ran.status.code()), (ExitStatus::Expired, 2));
+        assert!(ran.out.contains("\nexpired      ") && ran.out.contains("ca renew"), "{}", ran.out);
+        files::renew(spool.path(), clock::now() - year * 2 + year / 50, &[]).unwrap();
+        let ran = wwwoffle(&show, "", Path::new("/nowhere"));
+        assert_eq!(ran.status, ExitStatus::Done, "{}", ran.out);
+        assert!(ran.out.contains("\nrenewal      is due"), "{}", ran.out);
+    }
 
     #[test]
     fn the_authority_is_shown_exported_and_renewed_without_a_daemon() {

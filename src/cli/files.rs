@@ -11,12 +11,13 @@ use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::plain::Plain;
 use super::settings::Settings;
-use super::{VerbContext, history, offline};
+use super::verbs::{EventFormat, follow};
+use super::{Terminal, VerbContext, history, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
 use crate::storage::versions::entered_time::EnteredTime;
-use wwwoffle_api::FlushResponse;
+use wwwoffle_api::{FlushResponse, GetRequest};
 use wwwoffle_http::{
     caching::coding::{CodingTerms, Delivery},
     decoding::Coding,
@@ -62,6 +63,8 @@ pub(crate) struct CopySelector {
     pub(crate) owner: Owner,
     /// The time for which to print the copy that was current then; `None` for the current copy.
     pub(crate) at: Option<EnteredTime>,
+    /// Whether a missing copy is fetched, or queued while offline.
+    pub(crate) fetch: bool,
 }
 
 /// Prints the stored copy of a URL. With `headers`, also prints the head, which describes the body
@@ -73,13 +76,18 @@ pub(crate) fn cat(
     context: &mut VerbContext<'_>,
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let CopySelector { url, owner, at } = asked;
+    let CopySelector { url, owner, at, fetch } = asked;
     let places = places(url, owner, &settings.local_host()?)?;
-    let reader = reader(settings)?;
-    let entry = match at {
-        Some(at) => history::find_at(&reader, &places, *at)?,
-        None => find(&reader, &places)?,
+    let mut entry = match at {
+        Some(at) => history::find_at(&reader(settings)?, &places, *at)?,
+        None => find(&reader(settings)?, &places)?,
     };
+    if entry.is_none() && *fetch {
+        match fetch_missing(url, &settings.control()?, terminal)? {
+            ExitStatus::Done => entry = find(&reader(settings)?, &places)?,
+            queued => return Ok(queued),
+        }
+    }
     let Some(entry) = entry else {
         return Err(VerbFailure::plain(format_args!(
             "not in the spool: {}: `wwwoffle get URL` fetches it",
@@ -97,6 +105,20 @@ pub(crate) fn cat(
     print_body(&entry, &mut out)?;
     out.finish()?;
     Ok(ExitStatus::Done)
+}
+
+/// Fetches a URL, or queues it while offline. The progress is shown on standard error, because
+/// standard output is for the page.
+fn fetch_missing(url: &str, control: &Control, terminal: &mut Terminal<'_>) -> VerbResult {
+    let wanted = GetRequest { urls: vec![url.to_owned()], refresh: false, form: None };
+    let mut aside = Terminal {
+        stdin: terminal.stdin,
+        stdout: terminal.stderr,
+        stderr: &mut std::io::sink(),
+        live: false,
+        typed: false,
+    };
+    follow(control, "/api/get", &wanted, EventFormat::Words, &mut aside)
 }
 
 /// Removes the known content codings from a response head. Returns the new head and those codings,

@@ -2,7 +2,7 @@
 
 use super::args::ListArgs;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::{print_item, reader};
+use super::files::{invalid_url, print_item, reader};
 use super::hold::held_in_words;
 use super::{VerbContext, index};
 use crate::base::exit::ExitStatus;
@@ -10,6 +10,7 @@ use crate::base::{clock, shown};
 use crate::storage::lists::recorded::as_recorded;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{EntryItem, ListKind};
+use wwwoffle_url::CanonicalUrl;
 
 /// Lists the entries, unsorted, or the queued requests, oldest first. Other lists come from the
 /// index.
@@ -18,6 +19,9 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
         return index::list(typed, context);
     }
     let json = typed.json;
+    if let Some(url) = typed.url() {
+        return list_url(url, json, context);
+    }
     let what = typed
         .what
         .as_deref()
@@ -37,6 +41,28 @@ pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResul
                 print_item(&EntryItem::of_waiting(&waiting, held), json, out, line)?;
             }
         }
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Lists the entries of one URL: those of every owner and for every login.
+fn list_url(text: &str, json: bool, context: &mut VerbContext<'_>) -> VerbResult {
+    let local = context.settings.local_host()?;
+    let url = CanonicalUrl::parse(text, &local).map_err(|error| invalid_url(text, &error))?;
+    let (reader, out) = (reader(&context.settings)?, &mut *context.terminal.stdout);
+    let mut is_missing = true;
+    for summary in reader.list(Some(url.protocol()), Some(url.host_port()))? {
+        let item = EntryItem::from(summary?);
+        if item.url == url.as_str() {
+            print_item(&item, json, out, line)?;
+            is_missing = false;
+        }
+    }
+    if is_missing {
+        return Err(VerbFailure::plain(format_args!(
+            "not in the spool: {}",
+            shown::line(url.as_str())
+        )));
     }
     Ok(ExitStatus::Done)
 }

@@ -63,9 +63,9 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Browse(typed) => browse::run(&typed, context),
         Verb::Stop => stop(context),
         Verb::Hash { urls } => files::hash(&urls, context),
-        Verb::Cat { raw, headers, at, owner, url } => {
+        Verb::Cat { raw, headers, at, fetch, owner, url } => {
             let what = if raw { files::BodyForm::Raw } else { files::BodyForm::Plain };
-            files::cat(&files::CopySelector { url, owner, at }, what, headers, context)
+            files::cat(&files::CopySelector { url, owner, at, fetch }, what, headers, context)
         }
         Verb::Purge(typed) => purge::run(typed, context),
         Verb::Pin { urls } => purge::pin(urls, true, context),

@@ -175,6 +175,110 @@ fn get_stores_a_page_and_cat_prints_it() {
 }
 
 #[test]
+fn cat_fetches_a_missing_page_or_queues_it() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let want = |path: &str| String::from_utf8_lossy(&site::answer(path).unwrap().body).into_owned();
+    let url = origin.url("/page/1.html");
+    for times in 1..=2 {
+        let ran = daemon.run(&["cat", "--fetch", &url]);
+        assert_eq!((ran.status, ran.out), (0, want("/page/1.html")), "{}", ran.err);
+        assert_eq!(ran.err.contains("done      200"), times == 1, "{}", ran.err);
+        assert_eq!(origin.count("/page/1.html"), 1, "the stored copy is printed the second time");
+    }
+    daemon.ok(&["offline"]);
+    let later = origin.url("/page/2.html");
+    let ran = daemon.run(&["cat", "--fetch", "--headers", &later]);
+    assert_eq!((ran.status, ran.out.as_str()), (10, ""), "{ran:?}");
+    assert!(ran.err.contains("queued"), "{ran:?}");
+    assert_eq!(daemon.queued(), std::slice::from_ref(&later));
+    daemon.ok(&["online"]);
+    let ran = daemon.run(&["cat", "--fetch", "--headers", &later]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    assert!(ran.out.starts_with("HTTP/1.1 200") && ran.out.ends_with(&want("/page/2.html")));
+    let nobody = daemon.run(&["cat", "--fetch", "http://127.0.0.1:1/"]);
+    assert_eq!((nobody.status, nobody.out.as_str()), (1, ""), "{nobody:?}");
+    assert_ne!(nobody.err, "");
+}
+
+#[test]
+fn get_sends_a_form_or_a_file_once_now_or_when_online() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.on("/in", |exchange| {
+        let body = String::from_utf8_lossy(exchange.body()?).into_owned();
+        let seen = &exchange.seen;
+        let kind = seen.fields.get("Content-Type").unwrap_or_default();
+        let text = format!("{} {kind} {body}", seen.method);
+        exchange.answer(&Answer::html(text))
+    });
+    let url = origin.url("/in");
+    let file = daemon.home().join("notes.txt");
+    std::fs::write(&file, "notes").unwrap();
+    let (file, at_file) = (file.to_str().unwrap(), format!("@{}", file.display()));
+    let rows: [(&[&str], &str, &str); 5] = [
+        (&["--data", "a=1&b=2"], "", "POST application/x-www-form-urlencoded a=1&b=2"),
+        (&["--data", "-1", "--type", "text/plain"], "", "POST text/plain -1"),
+        (&["--data", &at_file], "", "POST application/x-www-form-urlencoded notes"),
+        (&["--data", "@-"], "typed", "POST application/x-www-form-urlencoded typed"),
+        (&["--upload", file, "--type", "text/markdown"], "", "PUT text/markdown notes"),
+    ];
+    let send = |typed: &[&str], input: &str| {
+        let line = [&["get"], typed, &[url.as_str()]].concat();
+        run(daemon.command(&line), Some(input.as_bytes()))
+    };
+    let stored = || {
+        let listed = daemon.run(&["ls", "--json"]).lines();
+        let urls = listed.iter().map(|item| item["url"].as_str().unwrap().to_owned());
+        urls.map(|url| daemon.ok(&["cat", &url])).collect::<Vec<_>>()
+    };
+    for (typed, input, want) in &rows {
+        let ran = send(typed, input);
+        assert_eq!(ran.status, 0, "{typed:?}: {ran:?}");
+        assert!(stored().iter().any(|answer| answer == want), "{typed:?}: {:?}", stored());
+    }
+    assert_eq!(origin.count("/in"), rows.len());
+    daemon.ok(&["offline"]);
+    let later = send(&["--upload", "-"], "later");
+    assert_eq!(later.status, 10, "{later:?}");
+    assert_eq!(daemon.queue()[0]["method"], "PUT");
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!(origin.count("/in"), rows.len() + 1);
+    let want = "PUT application/octet-stream later";
+    assert!(stored().iter().any(|answer| answer == want), "{:?}", stored());
+
+    let rejected: [&[&str]; 4] = [
+        &["--data", "x", "--upload", file],
+        &["--data", "x", "-r", "1"],
+        &["--data", "x", "--images"],
+        &["--type", "text/plain"],
+    ];
+    for typed in rejected {
+        assert_eq!(send(typed, "").status, 2, "{typed:?}");
+    }
+    assert_eq!(send(&["--upload", "-"], &"x".repeat(256 * 1024 + 1)).status, 1, "too large");
+    assert_eq!(send(&["--data", "x", "--type", "a\nb"], "").status, 1, "an invalid type");
+    assert_eq!(send(&["--upload", "/nowhere"], "").status, 2);
+    assert_eq!(origin.count("/in"), rows.len() + 1);
+}
+
+#[test]
+fn ls_lists_the_entries_of_a_url() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let (url, other) = (origin.url("/page/1.html"), origin.url("/page/2.html"));
+    daemon.ok(&["get", &url, &other]);
+    let listed = daemon.ok(&["ls", &url]);
+    assert_eq!(listed.lines().count(), 1, "{listed}");
+    assert!(listed.contains(&url), "{listed}");
+    let spelled = url.replace("/page/", "/%70age/./");
+    assert_eq!(daemon.run(&["ls", "--json", &spelled]).lines()[0]["url"], url);
+    let missing = daemon.run(&["ls", &origin.url("/page/3.html")]);
+    assert_eq!((missing.status, missing.out.as_str()), (1, ""), "{missing:?}");
+    assert!(missing.err.contains("not in the spool"), "{missing:?}");
+    assert_eq!(daemon.run(&["ls", "http://[/x"]).status, 1, "not a URL");
+    assert!(daemon.ok(&["ls", &origin.url("")]).lines().count() > 1, "the host");
+}
+
+#[test]
 fn get_refreshes_only_on_request() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let fresh = |text: &str| Answer::html(text).field("Cache-Control", "max-age=3600");

@@ -34,8 +34,8 @@ pub(crate) struct ListArgs {
     #[arg(long, action = ArgAction::SetTrue)]
     pub(crate) all: bool,
     /// http, https/www.example.org, outgoing, failed, monitored, hosts, hosts/http, sites,
-    /// session/N (stored in the online session N back), asked/N (requested before it); everything
-    /// if omitted. The names of WWWOFFLE 2.9 are lasttime, prevtimeN, lastout, prevoutN and
+    /// session/N (stored in the online session N back), asked/N (requested before it), or a URL with
+    /// protocol and path; everything if omitted. The names of WWWOFFLE 2.9 are lasttime, prevtimeN, lastout, prevoutN and
     /// monitor.
     #[arg(value_name = "WHAT")]
     pub(crate) what: Option<String>,
@@ -93,6 +93,12 @@ pub(crate) struct Search {
 }
 
 impl ListArgs {
+    /// The URL whose entries are to be listed, if one is named. A URL without a path means its host.
+    pub(crate) fn url(&self) -> Option<&str> {
+        let what = self.what.as_deref().filter(|what| what.contains("://"))?;
+        wwwoffle_api::ListKind::parse(what).is_err().then_some(what)
+    }
+
     /// Whether the list can only be made from the index.
     pub(crate) fn needs_index(&self) -> bool {
         let what = self.what.as_deref().unwrap_or_default();
@@ -100,7 +106,9 @@ impl ListArgs {
             || self.limit.is_some()
             || self.all
             || !self.filter.arguments().is_empty()
-            || wwwoffle_api::ListKind::parse(what).is_err() && !what.is_empty()
+            || self.url().is_none()
+                && !what.is_empty()
+                && wwwoffle_api::ListKind::parse(what).is_err()
     }
 
     /// Returns the options as arguments of a URL.
