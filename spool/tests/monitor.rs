@@ -77,14 +77,34 @@ fn a_missed_time_is_due_once() {
     one.request.summary.queued = "2026-11-20T12:00:00Z".parse().unwrap();
     let utc = TimeZone::UTC;
     let late: Timestamp = "2026-12-24T12:00:00Z".parse().unwrap();
-    let next = one.summary().next_run(late, &utc).unwrap();
+    let next = one.summary().next_run(late, &utc, None).unwrap();
     assert_eq!(next.to_string(), "2026-11-23T06:00:00Z");
     one.last_run = Some(late);
-    let next = one.summary().next_run(late, &utc).unwrap();
+    let next = one.summary().next_run(late, &utc, None).unwrap();
     assert_eq!(next.to_string(), "2026-12-25T06:00:00Z");
     // The clock was wrong, and was then corrected.
     one.last_run = Some("2031-01-01T00:00:00Z".parse().unwrap());
-    assert_eq!(one.summary().next_run(late, &utc), Some(next));
+    assert_eq!(one.summary().next_run(late, &utc, None), Some(next));
+}
+
+#[test]
+fn a_page_for_each_session_is_due_once_in_a_session() {
+    let mut one = monitor(1, 0);
+    one.schedule = "@online".parse().unwrap();
+    let (now, zone) = (at(1_000), TimeZone::UTC);
+    for (last, session, want) in [
+        (None, None, None),
+        (None, Some(at(500)), Some(at(500))),
+        (Some(at(400)), Some(at(500)), Some(at(500))),
+        (Some(at(400)), None, None),
+        (Some(at(500)), Some(at(500)), None),
+        (Some(at(600)), Some(at(500)), None),
+        // The clock was wrong when the page was queued.
+        (Some(at(9_000)), Some(at(500)), None),
+    ] {
+        one.last_run = last;
+        assert_eq!(one.summary().next_run(now, &zone, session), want, "{last:?} {session:?}");
+    }
 }
 
 #[test]

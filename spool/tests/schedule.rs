@@ -331,6 +331,7 @@ fn a_schedule_is_read_as_people_write_it() {
         ("0 0 1-31 * 1 and", "0 0 * * 1"),
         ("0 0 1 * 0-6 AND", "0 0 1 * *"),
         ("0-59 0-23 1-31 1-12 0-6", "* * * * *"),
+        ("@Online", "@online"),
     ] {
         let schedule: Schedule = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
         assert_eq!(schedule.to_string(), want, "{text}");

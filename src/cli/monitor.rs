@@ -55,6 +55,7 @@ fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
         return line.parse().map_err(|error| format!("--cron: {error}"));
     }
     let named = [
+        (when.each_session, "@online"),
         (when.hourly, "@hourly"),
         (when.weekly, "@weekly"),
         (when.monthly, "@monthly"),
@@ -62,6 +63,9 @@ fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
     ];
     let name = named.iter().find(|(is_said, _)| *is_said).map_or("@daily", |(_, name)| name);
     let schedule: Schedule = name.parse().map_err(|error| format!("{error}"))?;
+    if schedule.is_each_session() {
+        return Ok(schedule);
+    }
     let [mut minutes, mut hours, mut days, mut months, mut weekdays] = schedule.fields();
     if let Some(at) = &when.at {
         let bad = || format!("--at: expected a time as 6:30, not {at:?}");
@@ -148,6 +152,7 @@ mod tests {
     fn when() -> ScheduleFlags {
         ScheduleFlags {
             cron: None,
+            each_session: false,
             hourly: false,
             daily: false,
             weekly: false,
@@ -166,6 +171,7 @@ mod tests {
         for (said, want) in [
             (when(), "0 0 * * *"),
             (ScheduleFlags { cron: text("30 6 1 * 1"), ..when() }, "30 6 1 * 1"),
+            (ScheduleFlags { each_session: true, ..when() }, "@online"),
             (ScheduleFlags { hourly: true, ..when() }, "0 * * * *"),
             (ScheduleFlags { hourly: true, at: text("0:20"), ..when() }, "20 * * * *"),
             (ScheduleFlags { daily: true, at: text("06:30"), ..when() }, "30 6 * * *"),

@@ -109,9 +109,9 @@ pub async fn queue_due_pages(context: Arc<FetchContext>) {
 async fn start_due(context: &Arc<FetchContext>) -> Duration {
     let now = timestamp(clock::now());
     let mut next = Vec::new();
-    let zone = TimeZone::system();
+    let (zone, session) = (TimeZone::system(), context.base.mode.session().map(timestamp));
     context.storage.store.spool().monitors().visit(|one| {
-        next.extend(one.next_run(now, &zone).map(|time| (time, one.place.key())));
+        next.extend(one.next_run(now, &zone, session).map(|time| (time, one.place.key())));
     });
     next.sort_unstable();
     let due = next.partition_point(|(time, _)| *time <= now);

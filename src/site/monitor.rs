@@ -31,11 +31,12 @@ use wwwoffle_api::{ChangeReport, MonitorItem};
 /// Returns the monitored pages that the caller may see.
 pub(super) fn list(caller: &Caller) -> Vec<MonitorItem> {
     let list = monitor::list(&caller.context.fetch, |place| caller.may_see_queued(place));
-    list.iter().map(item).collect()
+    list.iter().map(|one| item(caller, one)).collect()
 }
 
 /// Converts a monitored page to the type of the API.
-pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
+pub(super) fn item(caller: &Caller, one: &MonitorSummary) -> MonitorItem {
+    let session = caller.context.base.mode.session().map(timestamp);
     MonitorItem {
         key: one.place.key().to_string(),
         url: one.place.url().to_owned(),
@@ -43,7 +44,7 @@ pub(super) fn item(one: &MonitorSummary) -> MonitorItem {
         schedule: one.schedule.to_string(),
         versions: one.versions,
         last: one.last_run,
-        next: one.next_run(timestamp(clock::now()), &TimeZone::system()),
+        next: one.next_run(timestamp(clock::now()), &TimeZone::system(), session),
         owner: one.place.owner().map(str::to_owned),
         report: report::of(one),
     }
@@ -264,6 +265,7 @@ mod tests {
             ("dofm=*&hofd=*", "0 * * * *"),
             ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
             ("cron=@weekly", "0 0 * * 0"),
+            ("cron=@online&hofd=6", "@online"),
         ] {
             let form =
                 SubmittedForm::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());

@@ -68,6 +68,38 @@ fn a_missed_monitor_time_is_fetched_once_online() {
 }
 
 #[test]
+fn a_page_is_monitored_once_in_each_session() {
+    let (mut daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/news", Answer::html("news"));
+    let url = origin.url("/news");
+    let fetched = |daemon: &Daemon, times| {
+        eventually("it is fetched", || origin.count("/news") == times);
+        daemon.settle();
+    };
+    let said = daemon.ok(&["monitor", "add", "--each-session", &url]);
+    assert!(said.starts_with("@online "), "{said}");
+    fetched(&daemon, 1);
+    // Neither a change between two modes with connections nor a restart begins a session.
+    daemon.ok(&["autodial"]);
+    daemon.restart();
+    daemon.ok(&["fetch", "--wait"]);
+    assert_eq!((origin.count("/news"), &monitored(&daemon)[0]["next"]), (1, &Value::Null));
+    for times in 2..=3 {
+        daemon.ok(&["offline"]);
+        daemon.ok(&["online"]);
+        fetched(&daemon, times);
+    }
+    let page = daemon.page("/monitor/").shown();
+    assert!(page.contains("each time the proxy goes online (<code>@online</code>)"), "{page}");
+    let form = form(&daemon.page(&format!("/monitor-options/?{url}")).text(), "/monitor-request/");
+    assert_eq!(form.value("cron"), Some("@online"));
+    assert_eq!(daemon.submit(&form).status, 303);
+    assert_eq!(monitored(&daemon)[0]["schedule"], "@online");
+    let cron = daemon.run(&["monitor", "add", "--each-session", "--at", "6:30", &url]);
+    assert_eq!(cron.status, 2, "{cron:?}");
+}
+
+#[test]
 fn a_due_monitored_page_survives_a_kill() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);

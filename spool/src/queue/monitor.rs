@@ -149,9 +149,20 @@ impl Monitor {
 impl MonitorSummary {
     /// When the page is next due, by the clocks of `zone`. The time is in the past if the page
     /// became due while it could not be fetched. The page is then due once, even if several
-    /// scheduled times have passed. `None` only beyond the supported years.
+    /// scheduled times have passed. `session` is the start of the session; `None` while offline.
+    ///
+    /// `None` if the page waits for the next session, and beyond the supported years.
     #[must_use]
-    pub fn next_run(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    pub fn next_run(
+        &self,
+        now: Timestamp,
+        zone: &TimeZone,
+        session: Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        if self.schedule.is_each_session() {
+            let last = self.last_run.map(|last| last.min(now));
+            return session.filter(|session| last.is_none_or(|last| last < *session));
+        }
         // A wrong clock may have recorded a time in the future.
         let last = self.last_run.map_or(self.set, |last| last.max(self.set)).min(now);
         self.schedule.next_after(last, zone)

@@ -29,6 +29,10 @@ pub const MAX_SCHEDULE: usize = 1 << 10;
 /// The word at the end of a schedule that requires a day to be in both sets of days.
 const AND: &str = "and";
 
+/// The schedule that occurs once in each session, which is the time from going online to going
+/// offline.
+const EACH_SESSION: &str = "@online";
+
 /// The abbreviations of cron, and the five fields that each stands for.
 const SHORT: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
@@ -40,7 +44,7 @@ const SHORT: [(&str, &str); 7] = [
     ("@annually", "0 0 1 1 *"),
 ];
 
-/// A repeating time. It occurs at least once in 41 years.
+/// A repeating time, which occurs at least once in 41 years; or `@online`, once in each session.
 ///
 /// The text is a line of cron: five fields, for minutes, hours, days of the month, months and days
 /// of the week. A field is `*` or a list of numbers, names and ranges (`1,3,5-10`), which may have
@@ -57,6 +61,8 @@ pub struct Schedule {
     /// Sunday is 0.
     weekdays: u64,
     days_in: DayCombination,
+    /// Whether it occurs once in each session. The sets are then full.
+    each_session: bool,
 }
 
 /// Whether a day must be in both sets, the days of the month and the days of the week, or in
@@ -98,6 +104,12 @@ impl Schedule {
         })
     }
 
+    /// Whether it occurs once in each session, and not at set times.
+    #[must_use]
+    pub fn is_each_session(&self) -> bool {
+        self.each_session
+    }
+
     /// Whether a day of the week is in its set; Sunday is 0.
     #[must_use]
     pub fn has_weekday(&self, day: u8) -> bool {
@@ -122,6 +134,7 @@ impl Schedule {
             months: MONTHS.parse(months)?,
             weekdays: WEEKDAYS.parse(weekdays)?,
             days_in,
+            each_session: false,
         }
         .check_occurrence()
     }
@@ -156,6 +169,10 @@ impl FromStr for Schedule {
         }
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
+        if lower == EACH_SESSION {
+            let always = Schedule::of_fields(["*"; 5], DayCombination::Both)?;
+            return Ok(Schedule { each_session: true, ..always });
+        }
         let full = SHORT.iter().find(|(short, _)| *short == lower).map_or(text, |row| row.1);
         let words: Vec<&str> = full.split_ascii_whitespace().collect();
         let (fields, is_and) = match words.as_slice() {
@@ -180,6 +197,9 @@ impl FromStr for Schedule {
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.each_session {
+            return f.write_str(EACH_SESSION);
+        }
         f.write_str(&self.fields().join(" "))?;
         let is_plain = self.days == DAYS.all() || self.weekdays == WEEKDAYS.all();
         match self.days_in {

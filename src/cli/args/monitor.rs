@@ -78,6 +78,10 @@ pub(crate) struct ScheduleFlags {
     #[arg(long, value_name = "LINE", group = "how-often",
         conflicts_with_all = ["at", "months", "days", "weekdays", "hours"])]
     pub(crate) cron: Option<String>,
+    /// Once in each session: each time the proxy goes online.
+    #[arg(long, group = "how-often",
+        conflicts_with_all = ["at", "months", "days", "weekdays", "hours"])]
+    pub(crate) each_session: bool,
     /// Every hour.
     #[arg(long, group = "how-often")]
     pub(crate) hourly: bool,

@@ -48,7 +48,7 @@ pub(in crate::site) async fn set(
                 WantError::Spool(error) => CallFault::from(error),
                 error => CallFault::url(&url, &error),
             })?;
-        set.push(item(&summary));
+        set.push(item(caller, &summary));
     }
     Ok(MonitorList { monitor: set })
 }

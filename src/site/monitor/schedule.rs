@@ -13,7 +13,11 @@ const MOST_TIMES: usize = 4;
 
 /// Describes a schedule in words; `None` if it is not simple enough.
 pub(in crate::site) fn in_words(schedule: &str) -> Option<Text> {
-    let [minutes, hours, days, months, weekdays] = schedule.parse::<Schedule>().ok()?.fields();
+    let schedule = schedule.parse::<Schedule>().ok()?;
+    if schedule.is_each_session() {
+        return Some(tr("each time the proxy goes online"));
+    }
+    let [minutes, hours, days, months, weekdays] = schedule.fields();
     let minute: u8 = minutes.parse().ok().filter(|_| months == "*")?;
     if hours == "*" {
         let is_always = days == "*" && weekdays == "*";
@@ -56,6 +60,7 @@ mod tests {
             ("@weekly", Some("weekly, Sun at 0:00")),
             ("@monthly", Some("monthly, on day 1 at 0:00")),
             ("@hourly", Some("every hour, at minute 0")),
+            ("@online", Some("each time the proxy goes online")),
             ("30 6 * * *", Some("daily at 6:30")),
             ("5 6,18 * * *", Some("daily at 6:05, 18:05")),
             ("30 6 * * mon-fri", Some("Mon to Fri at 6:30")),

@@ -20,10 +20,13 @@ const HORIZON: i16 = 41;
 const MAX_HALVINGS: usize = 40;
 
 impl Schedule {
-    /// The first moment after `now`, by the clocks of `zone`. `None` only beyond the supported
-    /// years.
+    /// The first moment after `now`, by the clocks of `zone`. `None` for a schedule without set
+    /// times, and beyond the supported years.
     #[must_use]
     pub fn next_after(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        if self.each_session {
+            return None;
+        }
         let local = zone.to_datetime(now);
         let mut date = local.date();
         // On the first day, the times before the present local time have passed.
