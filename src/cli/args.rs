@@ -354,18 +354,19 @@ pub(crate) struct Serve {
     pub(crate) rest: Option<u64>,
 }
 
-/// The arguments of `url`: the names and ports of the proxy.
+/// The arguments of `url`: the names and ports of the proxy, as configured if none is given.
 #[derive(Debug, Args)]
 pub(crate) struct Url {
-    /// The names of the proxy; the first one is used in links.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_values_t = local_names())]
+    /// The names of the proxy, the first one for links. Without these three options, names and
+    /// ports are as configured.
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) localhost: Vec<String>,
-    /// The port of the proxy for HTTP.
-    #[arg(long, value_name = "N", default_value_t = 8080)]
-    pub(crate) http_port: u16,
-    /// The port of the proxy for HTTPS.
-    #[arg(long, value_name = "N", default_value_t = 8443)]
-    pub(crate) https_port: u16,
+    /// The port of the proxy for HTTP, such as 8080.
+    #[arg(long, value_name = "N")]
+    pub(crate) http_port: Option<u16>,
+    /// The port of the proxy for HTTPS, such as 8443.
+    #[arg(long, value_name = "N")]
+    pub(crate) https_port: Option<u16>,
     /// The hosts of the local network, first match wins; ! before one excludes it.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) localnet: Vec<String>,
@@ -373,10 +374,6 @@ pub(crate) struct Url {
 
 fn address_and_port(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "expected an address and a port, as 127.0.0.1:8080 or [::1]:8080")
-}
-
-fn local_names() -> Vec<String> {
-    ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec()
 }
 
 fn after_help() -> String {

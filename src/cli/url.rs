@@ -5,6 +5,7 @@ mod bytes;
 mod text;
 
 use std::io::{self, BufRead};
+use std::net::SocketAddr;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -12,7 +13,8 @@ use wwwoffle_url::{LocalHost, LocalNet, LocalScope};
 
 use super::failure::{VerbFailure, VerbResult};
 use super::files::print_json;
-use super::{Terminal, args};
+use super::settings::Settings;
+use super::{VerbContext, args};
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -20,6 +22,11 @@ use crate::base::shown;
 /// Maximum length of a line, in bytes: enough for two URLs of 1 MiB, each byte of which may be
 /// escaped as six bytes.
 const LONGEST_LINE: usize = 16 << 20;
+
+/// The names and ports of the proxy in WWWOFFLE 2.9.
+const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const HTTP_PORT: u16 = 8080;
+const HTTPS_PORT: u16 = 8443;
 
 #[derive(Deserialize)]
 struct Question {
@@ -43,11 +50,10 @@ type UrlAnswer = Result<Value, Unanswerable>;
 
 /// Answers questions until standard input ends. A question without an answer gets an `error` on its
 /// line and does not stop the others.
-pub(super) fn answer(typed: &args::Url, terminal: &mut Terminal<'_>) -> VerbResult {
-    let names: Vec<&str> = typed.localhost.iter().map(String::as_str).collect();
+pub(super) fn answer(typed: &args::Url, context: &mut VerbContext<'_>) -> VerbResult {
+    let VerbContext { settings, terminal } = context;
     let patterns: Vec<&str> = typed.localnet.iter().map(String::as_str).collect();
-    let local_host = LocalHost::new(&names, typed.http_port, Some(typed.https_port))
-        .map_err(|error| VerbFailure::caused(ExitStatus::Usage, "--localhost", &error))?;
+    let local_host = local_host(typed, settings)?;
     let around = LocalScope { local_host, local_net: LocalNet::new(&patterns) };
     let mut line = Vec::new();
     loop {
@@ -66,6 +72,20 @@ pub(super) fn answer(typed: &args::Url, terminal: &mut Terminal<'_>) -> VerbResu
         // The caller may wait for this answer before it sends the next question.
         terminal.stdout.flush()?;
     }
+}
+
+/// The names and ports of the proxy: those that were typed, or the configured ones if none was.
+fn local_host(typed: &args::Url, settings: &Settings<'_>) -> VerbResult<LocalHost> {
+    let args::Url { localhost, http_port, https_port, .. } = typed;
+    if localhost.is_empty() && http_port.is_none() && https_port.is_none() {
+        let config = settings.config()?;
+        let port = config.startup.listen.as_slice().first().map_or(HTTP_PORT, SocketAddr::port);
+        return Ok(config.local_host.names.at(port, Some(port)));
+    }
+    let names: Vec<&str> = localhost.iter().map(String::as_str).collect();
+    let names = if names.is_empty() { &LOCAL_NAMES } else { names.as_slice() };
+    LocalHost::new(names, http_port.unwrap_or(HTTP_PORT), https_port.or(Some(HTTPS_PORT)))
+        .map_err(|error| VerbFailure::caused(ExitStatus::Usage, "--localhost", &error))
 }
 
 fn reply(line: &[u8], around: &LocalScope) -> UrlAnswer {

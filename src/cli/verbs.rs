@@ -84,7 +84,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Kept(SpoolVerb::Export(typed)) => export::run(&typed, context),
         Verb::Monitor { verb } => monitor::run(verb, context),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), &mut context.terminal),
-        Verb::Url(local) => url::answer(&local, &mut context.terminal),
+        Verb::Url(local) => url::answer(&local, context),
     }
 }
 

@@ -552,6 +552,13 @@ fn url_recognizes_local_hosts() {
     let options = ["--localhost", "localhost,proxy.lan", "--http-port", "8081"];
     let named = url_lines(&options, ask).lines();
     assert_eq!(named[0]["out"]["local"], true, "{named:?}");
+    let config =
+        "[startup]\nlisten = [\"127.0.0.1:8081\"]\n[local-host]\nnames = [\"proxy.lan\"]\n";
+    let place = Daemon::prepare(Some(config));
+    let asked = [ask, r#"{"fn": "SplitURL", "in": "/index/"}"#].join("\n");
+    let configured = daemon::run(place.command(&["url"]), Some(asked.as_bytes())).lines();
+    assert_eq!(configured[0]["out"]["local"], true, "{configured:?}");
+    assert_eq!(configured[1]["out"]["name"], "http://proxy.lan:8081/index/");
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //!
 //! This crate does no I/O, does not panic for any text, and takes linear time.
 
+mod abarth;
 mod browser;
 mod canonical;
 mod coders;
@@ -28,6 +29,7 @@ mod split;
 mod uri;
 mod wildcard;
 
+pub use abarth::AbarthUrl;
 pub use browser::{BrowserError, BrowserUrl, HostError, ParsedHost, parse_host};
 pub use canonical::CanonicalUrl;
 pub use coders::{

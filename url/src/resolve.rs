@@ -1,14 +1,17 @@
-//! Resolution of a reference against its base, under three sets of rules.
+//! Resolution of a reference against its base, under four sets of rules.
 //!
 //! The rules differ in their treatment of empty paths, query-only references, backslashes, blanks
 //! and more. `tests/data/resolve.jsonl` has hundreds of measured cases. Links in pages are resolved
-//! under [`ResolutionRules::Browser`]. The two other sets exist because documents require them.
+//! under [`ResolutionRules::Browser`]. The other sets exist because documents require them.
 
 mod dots;
 
 use std::fmt;
 use std::str::FromStr as _;
 
+use crate::abarth;
+#[cfg(doc)]
+use crate::abarth::AbarthUrl;
 use crate::browser::{BrowserError, BrowserUrl};
 use crate::reference::{MAX_REFERENCE, Reference};
 
@@ -33,6 +36,8 @@ pub enum ResolutionRules {
     ///
     /// [RFC 3986 §5.2]: https://www.rfc-editor.org/rfc/rfc3986#section-5.2
     Rfc3986,
+    /// draft-abarth-url-01, literally: the result is in the canonical form of [`AbarthUrl`].
+    DraftAbarth,
     /// As browsers do: draft-abarth-url-01, completed by the [WHATWG URL Standard]. The result is
     /// serialized, that is, percent-encoded where needed.
     ///
@@ -87,6 +92,9 @@ pub enum ResolveError {
     /// The reference is relative, and the base has no scheme.
     #[error("the reference is relative, and the base has no scheme")]
     RelativeBase,
+    /// The reference is relative, and the base is not a hierarchical URL (draft-abarth-url-01 §4.1).
+    #[error("the reference is relative, and the base is not hierarchical")]
+    OpaqueBase,
     /// A browser would refuse this base.
     #[error("a browser would refuse the base")]
     Base(#[source] BrowserError),
@@ -100,13 +108,15 @@ pub enum ResolveError {
 ///
 /// The rules of [`ResolutionRules::DraftFielding`] and [`ResolutionRules::Rfc3986`] change no
 /// character: they split, remove dot segments and join. The result of [`ResolutionRules::Browser`]
-/// is a serialized URL.
+/// is a serialized URL, and that of [`ResolutionRules::DraftAbarth`] is canonical.
 ///
 /// # Errors
 ///
 /// - [`ResolveError::TooLong`] if a text is longer than [`MAX_REFERENCE`].
 /// - Under [`ResolutionRules::Browser`]: [`ResolveError::Base`] or [`ResolveError::Browser`] if a
 ///   browser refuses the base or the reference.
+/// - Under [`ResolutionRules::DraftAbarth`]: [`ResolveError::OpaqueBase`] for a relative reference
+///   whose base is not hierarchical.
 /// - Under the two other sets: [`ResolveError::RelativeBase`] for a relative reference whose base
 ///   has no scheme.
 ///
@@ -136,6 +146,9 @@ pub fn resolve(
     match rules {
         ResolutionRules::DraftFielding => draft_fielding(base, &Reference::parse(reference)),
         ResolutionRules::Rfc3986 => rfc3986(base, &Reference::parse(reference)),
+        ResolutionRules::DraftAbarth => {
+            abarth::resolve(base, reference).map(Resolution::Url).ok_or(ResolveError::OpaqueBase)
+        }
         ResolutionRules::Browser => {
             let base = Some(base).filter(|base| !base.is_empty());
             let base = base.map(BrowserUrl::from_str).transpose().map_err(ResolveError::Base)?;

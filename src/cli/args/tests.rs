@@ -2,7 +2,7 @@
 
 use clap::{CommandFactory as _, Parser as _};
 
-use super::{Arguments, Verb};
+use super::Arguments;
 
 #[test]
 fn the_definition_is_consistent() {
@@ -133,13 +133,4 @@ fn invalid_arguments_are_refused() {
         let typed = ["wwwoffle"].into_iter().chain(line.split_whitespace());
         assert!(Arguments::try_parse_from(typed).is_err(), "{line}");
     }
-}
-
-#[test]
-fn the_names_of_the_proxy_have_their_defaults() {
-    let Verb::Url(url) = Arguments::try_parse_from(["wwwoffle", "url"]).unwrap().verb else {
-        panic!("the verb is url");
-    };
-    assert_eq!(url.localhost, ["localhost", "127.0.0.1", "::1"]);
-    assert_eq!((url.http_port, url.https_port), (8080, 8443));
 }

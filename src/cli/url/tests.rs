@@ -38,7 +38,37 @@ fn each_function_has_a_result() {
                 "rules": "whatwg"}}),
             json!("http://g/%C3%A9"),
         ),
+        (
+            json!({"fn": "reference", "in": {"base": "http://a/b", "ref": "\\\\G\\é;x",
+                "rules": "abarth-01"}}),
+            json!("http://g/é;x"),
+        ),
+        (
+            json!({"fn": "browser", "in": {"base": "http://a:81/b/c", "url": " ../é?#x "}}),
+            json!({"url": "http://a:81/%C3%A9?#x", "scheme": "http", "user": "", "password": "",
+                "host": "a", "port": 81, "path": "/%C3%A9", "query": "", "fragment": "x"}),
+        ),
+        (
+            json!({"fn": "browser", "in": {"url": "http:\\\\u:p@H:80\\é?#x", "rules": "abarth-01"}}),
+            json!({"url": "http://u:p@h/é#x", "scheme": "http", "user": "u", "password": "p",
+                "host": "H", "port": "80", "path": "\\é", "query": "", "fragment": "x"}),
+        ),
         (json!({"fn": "uri", "in": {"do": "form", "uri": "http://a/b?c"}}), json!("http://a/b?c")),
+        (
+            json!({"fn": "uri", "in": {"do": "form", "fields": {"scheme": "http", "userinfo": "u:p",
+                "host": "[::1]", "host_kind": "ipv6", "port": "8", "rooted": true,
+                "segments": ["a", "", "b"], "query": "q", "fragment": "f"}}}),
+            json!("http://u:p@[::1]:8/a//b?q#f"),
+        ),
+        (
+            json!({"fn": "uri", "in": {"do": "encode", "fields": {"scheme": "http",
+                "userinfo": ["é ü", "p:"], "host": "ö", "rooted": true,
+                "segments": ["a/b", {"hex": "ff"}], "query": [["q", "1&"], ["r", null]],
+                "fragment": {"text": "x", "query": [["y", "ß"]]}}}}),
+            json!({"scheme": "http", "userinfo": "%C3%A9%20%C3%BC:p%3A", "host": "%C3%B6",
+                "host_kind": "name", "port": null, "rooted": true, "segments": ["a%2Fb", "%FF"],
+                "query": "q=1%26&r", "fragment": "x?y=%C3%9F"}),
+        ),
         (
             json!({"fn": "uri", "in": {"do": "parse", "uri": "http://u:p@[::1]:8/a//b?q#f"}}),
             json!({"scheme": "http", "userinfo": "u:p", "host": "[::1]", "host_kind": "ipv6",
@@ -59,6 +89,10 @@ fn each_function_has_a_result() {
         (
             json!({"fn": "pdf", "in": {"url": "../y", "base": "ftp://h:21/a/b/c"}}),
             json!({"canonical": "ftp://h/a/y", "id": "71111c47ac0ba03caf0b3b62f357cabb"}),
+        ),
+        (
+            json!({"fn": "pdf", "in": {"url": "http://Example.org/", "content": "x"}}),
+            json!({"canonical": "http://example.org/", "id": "a80947723201782a0b7e6ae76d1ceb42"}),
         ),
         (
             json!({"fn": "extract", "in": "see http://a.example/."}),
@@ -118,6 +152,12 @@ fn an_invalid_line_does_not_affect_others() {
         r#"{"fn":"reference","in":{"base":"","ref":"","rules":"none"}}"#,
         r#"{"fn":"uri","in":{"do":"parse","uri":"a b:"}}"#,
         r#"{"fn":"pdf","in":"relative"}"#,
+        r#"{"fn":"uri","in":{"do":"form","fields":{"host":"a/b","rooted":true,"segments":[""]}}}"#,
+        r#"{"fn":"uri","in":{"do":"encode","fields":{"port":"8"}}}"#,
+        r#"{"fn":"uri","in":{"do":"encode","fields":{"segments":[{"hex":"f"}]}}}"#,
+        r#"{"fn":"uri","in":{"do":"parse"}}"#,
+        r#"{"fn":"browser","in":{"url":"x"}}"#,
+        r#"{"fn":"browser","in":{"url":"x","rules":"abarth-01"}}"#,
     ];
     let good = r#"{"fn":"TrimArgs","in":"a"}"#;
     let (status, answers) = ask(&[], &format!("{}\n{good}", bad.join("\n")));
