@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument, debug_span, error, warn};
 
 use super::front;
@@ -61,24 +61,7 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: A
             () = context.base.tasks.stopping() => return,
         };
         match accepted {
-            Ok((stream, peer)) => {
-                if !is_served(&context, &stream, peer) {
-                    context.proxy.clients.access.refusals.refuse(&context.base.tasks, stream, peer);
-                    continue;
-                }
-                let most = context.base.config().startup.max_connections_per_client.get();
-                let Some(guest) = context.proxy.clients.access.crowd.enter(peer.ip(), most) else {
-                    context.proxy.clients.access.refusals.refuse_excess(
-                        &context.base.tasks,
-                        stream,
-                        peer,
-                    );
-                    continue;
-                };
-                let slot = (slot, guest);
-                let serving = front::serve(Arc::clone(&context), stream, peer, slot);
-                context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
-            }
+            Ok((stream, peer)) => admit(&context, stream, peer, slot),
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
                 context.storage.store.close_files().await;
@@ -89,13 +72,50 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: A
     }
 }
 
-/// Whether the client may use the proxy, judged by its address. Each request checks this again,
-/// because the configuration may change.
-fn is_served(context: &ServerContext, stream: &TcpStream, peer: SocketAddr) -> bool {
+/// Serves or refuses a client. If its name decides, the name is looked up first.
+fn admit(
+    context: &Arc<ServerContext>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    slot: OwnedSemaphorePermit,
+) {
     // If a connection has no local address, the client has closed it.
-    stream.local_addr().is_ok_and(|ours| {
-        context.proxy.clients.access.serves(&context.base.config(), peer.ip(), ours.ip())
-    })
+    let Ok(ours) = stream.local_addr() else { return };
+    let access = &context.proxy.clients.access;
+    if !access.needs_name(&context.base.config(), peer.ip(), ours.ip()) {
+        return admit_known(context, stream, peer, slot);
+    }
+    let own = Arc::clone(context);
+    context.base.tasks.spawn(async move {
+        let dialer = own.proxy.net.upstream.dialer();
+        tokio::select! {
+            () = own.base.tasks.stopping() => {}
+            () = own.proxy.clients.access.client_names.look_up(dialer, peer.ip()) => {
+                admit_known(&own, stream, peer, slot);
+            }
+        }
+    });
+}
+
+/// Serves or refuses a client, judged by its address and its name. Each request checks this again,
+/// because the configuration may change.
+fn admit_known(
+    context: &Arc<ServerContext>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    slot: OwnedSemaphorePermit,
+) {
+    let (access, config) = (&context.proxy.clients.access, context.base.config());
+    let is_served = |ours: SocketAddr| access.serves(&context.base.config(), peer.ip(), ours.ip());
+    if !stream.local_addr().is_ok_and(is_served) {
+        return access.refusals.refuse(&context.base.tasks, stream, peer);
+    }
+    let most = config.startup.max_connections_per_client.get();
+    let Some(guest) = access.crowd.enter(peer.ip(), most) else {
+        return access.refusals.refuse_excess(&context.base.tasks, stream, peer);
+    };
+    let serving = front::serve(Arc::clone(context), stream, peer, (slot, guest));
+    context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
 }
 
 /// Whether only the client caused the error: it left before it was accepted.

@@ -384,6 +384,41 @@ fn client_names_are_verified_by_forward_lookup() {
     eventually("the names are looked up", || daemon.log().contains("no-such-name.invalid"));
 }
 
+/// Gives the daemon the hosts file of its home in place of that of the system.
+const OWN_HOSTS: &str =
+    r#"exec unshare -m sh -c 'mount --bind "$HOME/hosts" /etc/hosts && exec "$0" "$@"' "$0" "$@""#;
+
+#[test]
+#[ignore = "needs root and unshare"]
+fn a_client_is_known_by_its_confirmed_name() {
+    let config = "[allowed-connect-hosts]\nhosts = [\"*.lan\"]\n";
+    let mut daemon = Daemon::prepare(Some(config)).with_setup(OWN_HOSTS);
+    let hosts =
+        "127.0.0.1 localhost\n127.0.0.2 Laptop.lan\n127.0.0.3 lan.example\n127.0.0.5 late.lan\n";
+    std::fs::write(daemon.home().join("hosts"), hosts).unwrap();
+    daemon.up();
+    let status = |last| {
+        let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        Client::connect_from(from, daemon.addr()).get(&daemon.own("/")).whole().status
+    };
+    for (last, want) in [(1, 200), (2, 200), (3, 403), (4, 403), (2, 200)] {
+        assert_eq!(status(last), want, "127.0.0.{last}");
+    }
+    daemon.ok(&["offline"]);
+    assert_eq!((status(2), status(5)), (200, 403), "offline only known names count");
+    daemon.ok(&["online"]);
+    assert_eq!(status(5), 200);
+}
+
+#[test]
+fn an_unknown_client_is_not_served_by_a_name_pattern() {
+    let daemon = Daemon::configured("[allowed-connect-hosts]\nhosts = [\"*.lan\"]\n");
+    assert_eq!(daemon.page("/").status, 200, "this machine");
+    let refused = Client::connect_from(OTHER, daemon.addr()).get(&daemon.own("/"));
+    assert_eq!(refused.status, 403);
+    daemon.tells("may not use the proxy");
+}
+
 #[test]
 fn password_guesses_are_limited_without_affecting_the_user() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());

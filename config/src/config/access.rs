@@ -31,17 +31,24 @@ impl Config {
     }
 
     /// Whether a client may use the proxy, according to its address. `ours` is the address to which
-    /// it connected; `names` has the resolved addresses of the names in the configuration.
+    /// it connected; `names` has the resolved addresses of the names in the configuration, and
+    /// `own_name` is the confirmed name of the client, if it is known.
     ///
     /// As in 2.9, this machine is always served: a client at 127.0.0.1 or `::1`, or at the same
     /// address as `ours`.
     #[must_use]
-    pub fn serves(&self, client: IpAddr, ours: IpAddr, names: &ResolvedNames) -> bool {
+    pub fn serves(
+        &self,
+        client: IpAddr,
+        ours: IpAddr,
+        names: &ResolvedNames,
+        own_name: Option<&str>,
+    ) -> bool {
         let (client, ours) = (client.to_canonical(), ours.to_canonical());
         let hosts = &self.allowed_hosts.hosts;
         let is_us = client == ours || client == LOCALHOST_V4 || client == LOCALHOST_V6;
         if is_us || !hosts.is_empty() {
-            return is_us || hosts.allows(client, names);
+            return is_us || hosts.allows(client, names, own_name);
         }
         // No hosts are listed. If no users are listed either, only this machine is served. Other
         // machines may still reach a listener, because the configuration can change after the
@@ -103,11 +110,30 @@ mod tests {
         ] {
             let config = hosts(entries);
             assert_eq!(
-                config.allowed_hosts.hosts.allows(ip(client), &names),
+                config.allowed_hosts.hosts.allows(ip(client), &names, None),
                 want,
                 "{entries:?} {client}"
             );
         }
+    }
+
+    #[test]
+    fn a_pattern_of_names_matches_the_confirmed_name_of_a_client() {
+        for (entries, name, want) in [
+            (&["*.LAN"][..], Some("laptop.lan"), true),
+            (&["*.lan"], Some("lan"), false),
+            (&["*.lan"], Some("laptop.lan.example"), false),
+            (&["*.lan"], None, false),
+            (&["pc-*.lan"], Some("pc-7.lan"), true),
+            (&["!10.0.0.0/8", "*.lan"], Some("laptop.lan"), false),
+            (&["*.lan", "!10.0.0.0/8"], Some("laptop.lan"), true),
+        ] {
+            let config = hosts(entries);
+            assert!(config.allowed_hosts.hosts.has_name_patterns());
+            let (client, ours, names) = (ip("10.0.0.1"), ip("10.0.0.2"), ResolvedNames::new());
+            assert_eq!(config.serves(client, ours, &names, name), want, "{entries:?} {name:?}");
+        }
+        assert!(!hosts(&["laptop.lan", "192.168.*"]).allowed_hosts.hosts.has_name_patterns());
     }
 
     #[test]
@@ -131,7 +157,7 @@ mod tests {
             (&network, "127.0.0.2", "127.0.0.1", false),
         ] {
             assert_eq!(
-                config.serves(ip(client), ip(ours), &ResolvedNames::new()),
+                config.serves(ip(client), ip(ours), &ResolvedNames::new(), None),
                 want,
                 "{client} {ours}"
             );

@@ -1,8 +1,9 @@
 //! The clients that may use the proxy, by their addresses.
 //!
-//! Only the address of a client is known. The name of an address (a reverse look-up) comes from the
-//! owner of the address, who can return any name. So a name is resolved to addresses instead,
-//! before it is compared ([`ResolvedNames`]), and a name with a `*` cannot be used.
+//! Only the address of a client is known. A name is resolved to addresses in advance, before it is
+//! compared ([`ResolvedNames`]). For a name with a `*`, the name of the address is looked up (a
+//! reverse look-up). It comes from the owner of the address, who can return any name. So it counts
+//! only if it resolves to the same address.
 
 use crate::{
     pattern::wildcard::Wildcard,
@@ -34,6 +35,8 @@ enum ClientPattern {
     /// `*`, or an IPv4 address with stars.
     Like(Wildcard),
     Named(String),
+    /// A name with stars.
+    NamedLike(Wildcard),
 }
 
 impl ClientHosts {
@@ -47,14 +50,23 @@ impl ClientHosts {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|entry| match &entry.clients {
             ClientPattern::Named(name) => Some(name.as_str()),
-            ClientPattern::Network(_) | ClientPattern::Like(_) => None,
+            ClientPattern::Network(_) | ClientPattern::Like(_) | ClientPattern::NamedLike(_) => {
+                None
+            }
         })
     }
 
-    /// Whether the first entry that matches `client` allows it. A client without a match is not
-    /// allowed. A name that is missing in `names` matches no client.
+    /// Whether an entry is compared with the names of clients.
     #[must_use]
-    pub fn allows(&self, client: IpAddr, names: &ResolvedNames) -> bool {
+    pub fn has_name_patterns(&self) -> bool {
+        self.0.iter().any(|entry| matches!(entry.clients, ClientPattern::NamedLike(_)))
+    }
+
+    /// Whether the first entry that matches `client` allows it. A client without a match is not
+    /// allowed. A name that is missing in `names` matches no client. `own_name` is the confirmed
+    /// name of the client, in lower case.
+    #[must_use]
+    pub fn allows(&self, client: IpAddr, names: &ResolvedNames, own_name: Option<&str>) -> bool {
         let client = client.to_canonical();
         let first = self.0.iter().find(|entry| match &entry.clients {
             ClientPattern::Network(network) => network.contains(&client),
@@ -64,6 +76,7 @@ impl ClientHosts {
             ClientPattern::Named(name) => names
                 .get(name)
                 .is_some_and(|found| found.iter().any(|address| address.to_canonical() == client)),
+            ClientPattern::NamedLike(pattern) => own_name.is_some_and(|name| pattern.matches(name)),
         });
         first.is_some_and(|entry| entry.allows)
     }
@@ -77,7 +90,7 @@ impl ClientEntry {
             None => (true, text),
         };
         let clients = ClientPattern::parse(host)?;
-        if !allows && matches!(clients, ClientPattern::Named(_)) {
+        if !allows && matches!(clients, ClientPattern::Named(_) | ClientPattern::NamedLike(_)) {
             return Err("a failed look-up would allow it; write its address or network");
         }
         Ok(Self { allows, clients })
@@ -100,7 +113,16 @@ impl ClientPattern {
             if host == "*" || (host.contains('.') && host.bytes().all(is_address)) {
                 return Ok(Self::Like(Wildcard::new(host)));
             }
-            return Err("the name of a client cannot be verified; write its network");
+            let is_name =
+                |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'*');
+            let domain = host.rsplit('*').next().unwrap_or_default();
+            if host.bytes().all(is_name)
+                && domain.contains('.')
+                && domain.contains(char::is_alphabetic)
+            {
+                return Ok(Self::NamedLike(Wildcard::new(&host.to_ascii_lowercase())));
+            }
+            return Err("a name with a `*` ends in a domain, such as \"*.lan\"");
         }
         let url = CanonicalUrl::parse(&format!("http://{host}/"), &LocalHost::default());
         let url = url.map_err(|_| NO_CLIENT)?;
@@ -118,9 +140,10 @@ impl Value for ClientHosts {
     const KIND: &'static str = "clients";
     const MEANING: &'static str = "\
 An array of addresses, networks and names: `\"192.168.1.5\"`, `\"192.168.0.0/16\"`,
-`\"192.168.*\"`, `\"fd00::/8\"`, `\"laptop.lan\"`, or `\"*\"` for all. A `!` in front excludes
-an entry; the first match decides. A name stands for its addresses, which are looked up every
-minute, but not while offline. So a name cannot have a `*` or `!`. Addresses are safer.";
+`\"192.168.*\"`, `\"fd00::/8\"`, `\"laptop.lan\"`, `\"*.lan\"`, or `\"*\"` for all. A `!` in front
+excludes an address or network; the first match decides. A name stands for its addresses, which are
+looked up every minute. For `\"*.lan\"`, the name of the client is looked up, and counts only if it
+leads back to its address. Nothing is looked up while offline. Addresses are safer.";
     const EXPECTED: &'static str =
         "an array of addresses, networks and names, such as [\"192.168.0.0/16\", \"fd00::/8\"]";
     const JSON: &'static str = STRINGS;
@@ -144,7 +167,9 @@ mod tests {
         for text in [
             "",
             "!",
-            "*.lan",
+            "*lan",
+            "*.l_n",
+            "!*.lan",
             "lap*",
             "fd00::*",
             "1.2.3.4/33",

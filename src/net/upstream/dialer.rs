@@ -355,6 +355,50 @@ impl Dialer {
         Ok(addresses)
     }
 
+    /// The name that the owner of `address` gives it, for access control. `None` if it has no name.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Offline`] in offline mode, without a lookup. Otherwise the failure of the lookup.
+    pub async fn name_of(&self, address: IpAddr) -> Result<Option<String>, Failure> {
+        let host = address.to_string();
+        let origin = Origin { scheme: Scheme::Http, host, port: 0, via: None, reach: Reach::All };
+        let name = self.run_if_allowed(&origin, self.look_up_name(address)).await?;
+        // The name must not be another address.
+        Ok(name.filter(|name| name.parse::<IpAddr>().is_err()))
+    }
+
+    async fn look_up_name(&self, address: IpAddr) -> Result<Option<String>, Failure> {
+        #[cfg(test)]
+        if address.is_loopback() {
+            return Ok(tests::known_name(address));
+        }
+        let lookups = Arc::clone(&self.lookups);
+        let found = timeout(self.dns_timeout.get(), async move {
+            let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
+            let look_up = move || {
+                let name = dns_lookup::lookup_addr(&address);
+                drop(turn);
+                name
+            };
+            spawn_blocking(look_up).await.map_err(io::Error::other)
+        });
+        let host = address.to_string();
+        let unknown =
+            |source| Failure::UnknownHost { host: address.to_string(), source, may_pass: true };
+        match found.await {
+            Ok(Ok(Ok(name))) => Ok(Some(name)),
+            Ok(Ok(Err(error)))
+                if matches!(error.kind(), LookupErrorKind::NoName | LookupErrorKind::NoData) =>
+            {
+                Ok(None)
+            }
+            Ok(Ok(Err(error))) => Err(unknown(error.into())),
+            Ok(Err(source)) => Err(unknown(source)),
+            Err(_) => Err(Failure::LookupTimeout { host }),
+        }
+    }
+
     async fn connect_now(
         &self,
         origin: &Origin,
