@@ -54,10 +54,21 @@ impl SubmittedForm {
     /// [`BadForm`] if a field is not UTF-8, or if the arguments are longer or have more fields than
     /// a form may have.
     pub fn of_arguments(arguments: Option<&str>) -> Result<Self, BadForm> {
-        Self::parse(Some(FORM), arguments.unwrap_or_default().as_bytes())
+        Self::fields_of(arguments.unwrap_or_default().as_bytes(), b"&")
     }
 
-    /// Parses the body of a form.
+    /// Parses the arguments of an address that WWWOFFLE 2.9 had too, where `;` separates them like
+    /// `&`.
+    ///
+    /// # Errors
+    ///
+    /// [`BadForm`] as in [`of_arguments`](Self::of_arguments).
+    pub fn of_former_arguments(arguments: Option<&str>) -> Result<Self, BadForm> {
+        Self::fields_of(arguments.unwrap_or_default().as_bytes(), b"&;")
+    }
+
+    /// Parses the body of a form. As in WWWOFFLE 2.9, `;` separates fields like `&`: browsers escape
+    /// both in names and values.
     ///
     /// # Errors
     ///
@@ -68,11 +79,16 @@ impl SubmittedForm {
         if !essence.trim().eq_ignore_ascii_case(FORM) {
             return Err(BadForm::WrongType);
         }
+        Self::fields_of(body, b"&;")
+    }
+
+    fn fields_of(body: &[u8], separators: &[u8]) -> Result<Self, BadForm> {
         if body.len() > LONGEST_FORM {
             return Err(BadForm::TooLong);
         }
         let mut fields = Vec::new();
-        for field in body.split(|&byte| byte == b'&').filter(|field| !field.is_empty()) {
+        let fields_of_body = body.split(|byte| separators.contains(byte));
+        for field in fields_of_body.filter(|field| !field.is_empty()) {
             if fields.len() == MOST_FIELDS {
                 return Err(BadForm::TooManyFields);
             }
@@ -125,6 +141,18 @@ mod tests {
             assert_eq!(form.value(name), want, "{name}");
         }
         assert_eq!(SubmittedForm::parse(TYPE, b""), Ok(SubmittedForm::default()));
+    }
+
+    #[test]
+    fn semicolons_separate_the_fields_of_forms_and_of_former_addresses() {
+        let fields = "a=1;b=2%3B&c=3;";
+        let of = |form: Result<SubmittedForm, BadForm>| {
+            let form = form.unwrap();
+            ["a", "b", "c"].map(|name| form.value(name).unwrap_or_default().to_owned())
+        };
+        assert_eq!(of(SubmittedForm::parse(TYPE, fields.as_bytes())), ["1", "2;", "3"]);
+        assert_eq!(of(SubmittedForm::of_former_arguments(Some(fields))), ["1", "2;", "3"]);
+        assert_eq!(of(SubmittedForm::of_arguments(Some(fields))), ["1;b=2;", "", "3;"]);
     }
 
     #[test]

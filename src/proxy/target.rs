@@ -39,7 +39,7 @@ pub struct Resource {
 /// A request line that cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum BadTarget {
-    /// No `Host` field (RFC 9112 §3.2).
+    /// No `Host` field, which HTTP/1.1 requires (RFC 9112 §3.2).
     #[error("the request has no Host field")]
     NoHost,
     /// More than one `Host` field (RFC 9112 §3.2).
@@ -113,8 +113,18 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
         return tunnel(authority).map(Target::Tunnel);
     }
     let scheme = if matches!(door, Door::Plain) { Scheme::HTTP } else { Scheme::HTTPS };
-    // HTTP/1.0 does not require `Host`; without it, the connection determines the host.
-    let host = host.or_else(|| site.map(|site| site.url().host_port()));
+    // HTTP/1.0 does not require `Host`; without it, the connection determines the host. On our own
+    // port, that is this proxy. Browsers always send the field, so no page of another site can leave
+    // it out.
+    let ours;
+    let host = match (host, site) {
+        (None, Some(site)) => Some(site.url().host_port()),
+        (None, None) if request.version < Version::HTTP_11 => {
+            ours = format!("{}:{}", local.name(), local.http_port());
+            Some(ours.as_str())
+        }
+        (host, _) => host,
+    };
     let is_whole = request.uri.authority().is_some();
     let (text, spelled) = match (request.uri.scheme(), request.uri.authority(), host) {
         // In HTTP/2 every target has a host and a scheme, even `*` (RFC 9113 §8.3.1).

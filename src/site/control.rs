@@ -86,7 +86,7 @@ pub(super) fn former_arguments(arguments: Option<&str>) -> String {
 
 /// Parses the arguments of a link to a form of WWWOFFLE 2.9. Invalid arguments give an empty form.
 pub(super) fn former_form(arguments: Option<&str>) -> SubmittedForm {
-    SubmittedForm::of_arguments(Some(&former_arguments(arguments))).unwrap_or_default()
+    SubmittedForm::of_former_arguments(arguments).unwrap_or_default()
 }
 
 /// Asks for confirmation before all monitors that the caller may see are deleted.

@@ -147,8 +147,7 @@ fn read(
     let path = url_decode_form_args(name.trim_end_matches('/').replace('+', "%2B").as_bytes());
     let path = String::from_utf8_lossy(&path).into_owned();
     let mut shown = ListAddress { path, ..ListAddress::default() };
-    let arguments = arguments.unwrap_or_default().replace(';', "&");
-    let form = match SubmittedForm::of_arguments(Some(&arguments)) {
+    let form = match SubmittedForm::of_former_arguments(arguments) {
         Ok(form) => form,
         Err(error) => {
             return Err((Box::new(shown), page::list_unavailable(&error.to_string())));

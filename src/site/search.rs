@@ -3,6 +3,7 @@
 pub(super) mod call;
 pub mod page;
 
+use crate::page::form::SubmittedForm;
 use crate::page::links;
 use std::net::Ipv4Addr;
 
@@ -10,7 +11,7 @@ use hyper::Response;
 use wwwoffle_index::{ContentClass, Error};
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
-use self::call::{parse_query, query_index};
+use self::call::{query_index, query_of};
 use self::page::{SearchQuery, SearchResult};
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
@@ -34,7 +35,7 @@ pub(super) fn describe(caller: &Caller) -> Response<Body> {
 
 /// Shows the form, and the hits if there is a query.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let (typed, outcome) = match parse_query(arguments) {
+    let (typed, outcome) = match query_of(SubmittedForm::of_former_arguments(arguments)) {
         // A typed address leads to the page about it.
         Ok(wanted) if is_address(&wanted.words) => {
             return caller.see_other(&links::info(wanted.words.trim()));

@@ -138,3 +138,36 @@ fn a_form_link_of_2_9_fills_in_the_form_and_starts_nothing() {
     }
     assert_eq!(daemon.page("/monitor/").shown().matches("page/1.html").count(), 0);
 }
+
+#[test]
+fn a_client_without_a_host_field_gets_our_own_pages() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let ask = |request: &str| {
+        let mut client = daemon.client();
+        client.send(request);
+        client.receive("GET").whole()
+    };
+    let page = ask("GET /index/ HTTP/1.0\r\n\r\n");
+    assert_eq!(page.status, 200, "{}", page.text());
+    assert!(page.shown().contains("http"), "{}", page.shown());
+    assert_eq!(ask("GET /nothing HTTP/1.0\r\n\r\n").status, 404);
+    assert_eq!(ask("GET //127.0.0.1/ HTTP/1.0\r\n\r\n").status, 404, "no other host");
+    assert_eq!(ask("GET /index/ HTTP/1.1\r\n\r\n").status, 400, "HTTP/1.1 requires the field");
+    assert_eq!(ask(&format!("GET {} HTTP/1.0\r\n\r\n", origin.url("/page/1.html"))).status, 200);
+}
+
+#[test]
+fn semicolons_separate_the_fields_of_forms() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.ok(&["offline"]);
+    let url = origin.url("/page/1.html");
+    let form = form(&daemon.page(&format!("/refresh-options/?{url}")).text(), "/refresh-request/");
+    let body = form.body();
+    assert!(body.contains('&'), "{body}");
+    let same = format!("Origin: http://{}\r\nSec-Fetch-Site: same-origin\r\n", daemon.addr());
+    let sent = daemon.post("/refresh-request/", &same, &body.replace('&', ";"));
+    assert_eq!(sent.status, 303, "{}", sent.text());
+    assert_eq!(daemon.queued(), [url]);
+    let found = daemon.page("/search/?q=zebra;type=image").text();
+    assert!(found.contains("value=\"zebra\""), "{found}");
+}

@@ -13,7 +13,7 @@ use super::super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::net::upstream::BoxError;
-use crate::page::form::SubmittedForm;
+use crate::page::form::{BadForm, SubmittedForm};
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line;
@@ -31,9 +31,13 @@ const TELL: Duration = Duration::from_millis(500);
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// Parses a list or search request from the arguments of a URL.
-pub(in crate::site) fn parse_query(arguments: Option<&str>) -> Result<ListQuery, Text> {
-    let form = SubmittedForm::of_arguments(arguments)
-        .map_err(|error| list_unavailable(&error.to_string()))?;
+fn parse_query(arguments: Option<&str>) -> Result<ListQuery, Text> {
+    query_of(SubmittedForm::of_arguments(arguments))
+}
+
+/// Reads a list or search request from the fields of a form.
+pub(in crate::site) fn query_of(form: Result<SubmittedForm, BadForm>) -> Result<ListQuery, Text> {
+    let form = form.map_err(|error| list_unavailable(&error.to_string()))?;
     ListQuery::parse(|name| form.value(name))
 }
 
