@@ -27,6 +27,9 @@ pub fn bar(shell: &Shell, url: &str, checked: Option<Timestamp>, now: Timestamp)
         monitor: links::monitor(&url),
         versions: links::history(&url),
         info: links::info(&url),
+        delete: links::delete(&url),
+        configure: links::options(&url),
+        index: links::host_list(&url),
     };
     let html = shell.page("bar.html", 200, &view).body;
     let style = html.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
@@ -65,6 +68,9 @@ mod tests {
             "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
             "3 days",
             "/info/?http://a.example/%3Fb%3D%3Cc%3E\"",
+            "/control/delete/url?url=http://a.example/%3Fb%3D%3Cc%3E\"",
+            "/configuration/url?http://a.example/%3Fb%3D%3Cc%3E\"",
+            "/index/url?http://a.example/%3Fb%3D%3Cc%3E\"",
             "shadowrootmode=\"closed\"",
         ] {
             assert!(shown.html.contains(part), "{part} in {}", shown.html);
@@ -79,7 +85,7 @@ mod tests {
     fn a_bar_shows_hostile_urls_as_text() {
         for url in testing::hostile() {
             let shown = bar(&testing::shell(), &url, None, testing::time());
-            assert_eq!(shown.html.matches('<').count(), 20, "{}", shown.html);
+            assert_eq!(shown.html.matches('<').count(), 26, "{}", shown.html);
             assert!(!shown.html.contains("hunter2"), "{}", shown.html);
         }
     }

@@ -42,6 +42,24 @@ pub fn monitor(url: &str) -> String {
     format!("/monitor-options/?{}", argument(url))
 }
 
+/// Returns the address of the page with the value of every option for `url`.
+#[must_use]
+pub fn options(url: &str) -> String {
+    configuration(&["url"], Some(url))
+}
+
+/// Returns the address of the list of the stored pages of the host of `url`.
+#[must_use]
+pub fn host_list(url: &str) -> String {
+    format!("/index/url?{}", argument(url))
+}
+
+/// Returns the address of the page that asks whether to delete the stored copy of `url`.
+#[must_use]
+pub fn delete(url: &str) -> String {
+    format!("/control/delete/url?url={}", argument(url))
+}
+
 /// Returns the address of the page on which a person can allow the certificate of `site`. That page
 /// links back to `url`.
 #[must_use]

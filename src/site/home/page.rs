@@ -109,9 +109,23 @@ pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
             proxy: shell.origin.host_port(),
             // Address of the proxy auto-configuration file.
             pac: format!("{}/proxy.pac", shell.origin),
+            bookmarklets: bookmarklets(),
         }),
     };
     shell.page("welcome.html", 200, &view)
+}
+
+/// Returns the links that a browser can have as bookmarks. Each opens a page of ours with the address
+/// that the browser shows; the path of that page ends where the address follows. Our pages run no
+/// scripts, so a click on the link itself does nothing.
+fn bookmarklets() -> Vec<View> {
+    let all = [
+        ("/refresh-options/?", tr("Save with links")),
+        ("/monitor-options/?", tr("Monitor this page")),
+        ("/history/?", tr("Versions of this page")),
+        (links::ABOUT, tr("About this page")),
+    ];
+    all.into_iter().map(|(path, label)| view! { path, label }).collect()
 }
 
 fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {

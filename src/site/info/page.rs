@@ -71,6 +71,8 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
             argument: url_encode_form_args(url.href.as_deref().unwrap_or_default().as_bytes()),
             // Address of the list of versions, without scheme and host.
             history: links::history(&address),
+            // Address of the page with the options for this URL, without scheme and host.
+            options: links::options(&info.url),
             versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
             // Address of this page, to which forms return.
             back: links::info(&address),
