@@ -32,6 +32,7 @@ mod style;
 mod tag_policy;
 #[cfg(test)]
 mod tests;
+mod xhtml;
 
 use std::collections::BTreeSet;
 

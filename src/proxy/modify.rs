@@ -59,6 +59,9 @@ const OF_THE_BODY: [HeaderName; 9] = [
     HeaderName::from_static("repr-digest"),
 ];
 
+/// The type of pages in XML. They have no bar: only a parser of HTML makes its shadow root.
+const XHTML: &str = "application/xhtml+xml";
+
 /// The modifications for one request that can be decided from the request alone.
 #[derive(Clone, Debug)]
 pub(super) struct Modification {
@@ -158,11 +161,15 @@ impl Modification {
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
         match (essence(content_type).as_str(), &self.changes) {
-            ("text/html", Some(changes)) if may_change(&answer) => {
+            (kind @ ("text/html" | XHTML), Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
                 let mut shell = context.pages.shell(&self.reader);
                 shell.notice = quota::notice(context, &self.owner);
-                changes.bar = self.bar(&shell, checked, &answer);
+                if kind == XHTML {
+                    changes.marks = changes.marks.for_xml();
+                } else {
+                    changes.bar = self.bar(&shell, checked, &answer);
+                }
                 own_images(&mut changes, &shell);
                 let Ok(url) = BrowserUrl::parse(self.url.as_str(), None) else { return answer };
                 amend(answer.headers_mut(), &changes);

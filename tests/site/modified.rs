@@ -204,3 +204,21 @@ fn the_page_bar_is_visible_on_every_page() {
     browser.open(&origin.url("/plain"));
     assert_eq!(browser.value("document.getElementById('wwwoffle-bar')"), serde_json::Value::Null);
 }
+
+#[test]
+fn a_page_of_xhtml_is_modified_and_stays_well_formed() {
+    let origin = Origin::start();
+    let page = "<html xmlns=\"http://www.w3.org/1999/xhtml\"><head><script src=\"a.js\"/></head>\
+        <body><p/>text<a href=\"/x\">x</a><br/></body></html>";
+    origin.say("/page", Answer::new(200, "application/xhtml+xml", page));
+    let options = "disable-script = true\nadd-cache-info = true\nanchor-not-cached-begin = \"(-)\"";
+    let daemon = changing(options);
+    let url = origin.url("/page");
+    let want = "<html xmlns=\"http://www.w3.org/1999/xhtml\"><head></head>\
+        <body><p></p>text<a href=\"/x\">(-)x</a><br/></body></html>";
+    assert_eq!(daemon.browse(&url).text(), want);
+    assert_eq!(daemon.get(&url).text(), page, "the stored copy is unchanged");
+    daemon.ok(&["config", "set", "modify-html.anchor-not-cached-end", "&nbsp;"]);
+    let without = daemon.browse(&url).text();
+    assert_eq!(without, want.replace("(-)", ""), "a mark that is no XML is left out");
+}

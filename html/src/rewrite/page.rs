@@ -11,6 +11,7 @@ use wwwoffle_url::BrowserUrl;
 
 use super::mend::CharRepair;
 use super::tag_policy::{TagChange, TagPolicy};
+use super::xhtml::EmptyElements;
 use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, inward};
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 use crate::references::css::Pieces;
@@ -59,6 +60,8 @@ enum PageStage {
 /// A page that is being parsed.
 struct OpenPage {
     mending: CharRepair,
+    /// For a page of XHTML: adds the end tags that a parser of HTML needs.
+    xhtml: Option<EmptyElements>,
     /// The decoder of a page in the gateway whose encoding is not ASCII-compatible. The page is
     /// then sent as UTF-8. `None` for other pages.
     decoder: Option<Decoder>,
@@ -107,7 +110,10 @@ impl Rewriter {
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent = self.begin();
         if let PageStage::Page(open) = self.stage {
-            let OpenPage { decoder, mut parser, .. } = *open;
+            let OpenPage { decoder, mut parser, xhtml, .. } = *open;
+            if let Some(xhtml) = xhtml {
+                sent.extend(parser.write(xhtml.finish()).0);
+            }
             if let Some(mut decoder) = decoder {
                 sent.extend(parser.write(&decoded(&mut decoder, &[], true)).0);
             }
@@ -124,10 +130,15 @@ impl Rewriter {
             self.stage = stage;
             return Vec::new();
         };
-        let encoding = charset::choose(BodyKind::Html, self.content_type.as_deref(), &head);
+        let is_inside = policy.gateway_context().is_some();
+        let kind = match BodyKind::of(self.content_type.as_deref(), "", &head) {
+            // In the gateway, such a page is sent as HTML.
+            BodyKind::Xhtml if !is_inside => BodyKind::Xhtml,
+            _ => BodyKind::Html,
+        };
+        let encoding = charset::choose(kind, self.content_type.as_deref(), &head);
         let mending = CharRepair::of(&policy.changes().mends, encoding);
         policy.set_encoding(encoding);
-        let is_inside = policy.gateway_context().is_some();
         let ascii = AsciiCompatibleEncoding::new(encoding);
         let (decoder, mut sent) = match ascii {
             None if is_inside => (Some(encoding.new_decoder()), BOM.to_vec()),
@@ -135,7 +146,10 @@ impl Rewriter {
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
         self.stage = match Parser::new(*policy, read_as, 0) {
-            Some(parser) => PageStage::Page(Box::new(OpenPage { mending, decoder, parser })),
+            Some(parser) => {
+                let xhtml = (kind == BodyKind::Xhtml && decoder.is_none()).then(Default::default);
+                PageStage::Page(Box::new(OpenPage { mending, xhtml, decoder, parser }))
+            }
             None if is_inside => PageStage::Ended,
             None => PageStage::Through(mending),
         };
@@ -153,6 +167,10 @@ impl Rewriter {
                 let given = match &mut open.decoder {
                     Some(decoder) => Some(decoded(decoder, piece, false)),
                     None => (mending != CharRepair::Nothing).then(|| mending.apply(piece)),
+                };
+                let given = match &mut open.xhtml {
+                    Some(xhtml) => Some(xhtml.write(given.as_deref().unwrap_or(piece))),
+                    None => given,
                 };
                 let (mut sent, unread) = open.parser.write(given.as_deref().unwrap_or(piece));
                 if let Some(unread) = unread {
