@@ -8,6 +8,7 @@ pub mod control_path;
 pub mod error_chain;
 pub mod escape;
 pub mod exit;
+pub mod file_type;
 pub mod hooks;
 pub mod live;
 pub mod log;

@@ -24,7 +24,6 @@ pub mod body;
 pub(crate) mod censor;
 pub mod choose;
 pub mod client_connection;
-pub mod conditional;
 pub mod context;
 mod counted_stream;
 pub mod decide;

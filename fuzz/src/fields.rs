@@ -11,12 +11,12 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, StatusCode, Version};
 use wwwoffle::base::basic::Login;
-use wwwoffle::proxy::conditional::{self, Conditions};
 use wwwoffle::proxy::intent::intent;
 use wwwoffle::proxy::rules::FilterContext;
 use wwwoffle::proxy::site::{Door, HttpsSite};
 use wwwoffle::proxy::target::{self, Resource, Target};
 use wwwoffle_http::caching::coding::{AcceptedCodings, CodingTerms};
+use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::language::Languages;
 use wwwoffle_http::caching::validate::{ConditionalRequest, compare_head, merge_fields};

@@ -11,6 +11,7 @@
 //! reuse       whether a stored response answers a request now, or when the origin fails
 //! vary        which of several stored variants to use (with language)
 //! validate    conditional requests, and the effect of a 304 or a HEAD
+//! conditional a client's own conditions, evaluated against a response
 //! invalidate  which URLs an unsafe request invalidates
 //! range       Range, If-Range, Content-Range; stored and missing ranges
 //! coding      which codings to request, and what a client accepts
@@ -29,6 +30,7 @@
 //! 4. Add rows to the module's table, such as `reuse.txt`, with the clause above them.
 
 pub mod coding;
+pub mod conditional;
 pub mod control;
 pub mod date;
 pub mod freshness;

@@ -25,7 +25,6 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use super::ask::ProxyRequest;
 use super::body::Body;
 use super::choose::CopyLookup;
-use super::conditional::Conditions;
 use super::decide::MethodKind;
 use super::intent::Intent;
 use super::rules::StoragePolicy;
@@ -36,6 +35,7 @@ use crate::storage::store::StoredCopy;
 use crate::storage::versions::entered_time::{closest, nearest};
 use crate::storage::versions::memento::{http_date, links, version_path};
 use crate::storage::versions::read;
+use wwwoffle_http::caching::conditional::Conditions;
 use wwwoffle_http::fields::has_member;
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");

@@ -17,7 +17,7 @@ use super::intent::Intent;
 use super::rules::StoragePolicy;
 use super::site_logins::LockedCopy;
 use super::status::{CacheStatus, HitReason};
-use super::{admit, conditional, like, reply, serve_copy};
+use super::{admit, like, reply, serve_copy};
 use crate::base::error_chain::error_chain;
 use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Denied, Message, Ruled};
@@ -25,6 +25,7 @@ use crate::page::ways::{FetchOffer, SimilarPage};
 use crate::page::will_get::{self, WillGet};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::{StoredCopy, timestamp};
+use wwwoffle_http::caching::conditional;
 use wwwoffle_http::head;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new

@@ -12,7 +12,6 @@ use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::{CopyLookup, Revalidation};
-use super::conditional::{self, Conditions};
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::download::{
     Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, JoinOutcome,
@@ -31,6 +30,7 @@ use crate::base::owner::{self, ResponseOwner};
 use crate::net::upstream::{Failure, Interim};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
+use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};
 use wwwoffle_http::fields::add_via;
 

@@ -18,18 +18,18 @@ use hyper::header::{
     LAST_MODIFIED, X_FRAME_OPTIONS,
 };
 use hyper::{HeaderMap, Response, StatusCode};
-use wwwoffle_config::Config;
 use wwwoffle_spool::fs::{DiskFile, PathTarget, Stamp};
 use wwwoffle_spool::{Error, Spool};
 use wwwoffle_url::url_decode_form_args;
 
 use super::caller::Caller;
+use crate::base::file_type::content_type;
 use crate::net::upstream::BoxError;
 use crate::page::message::Message;
 use crate::proxy::body::{self, Body};
-use crate::proxy::conditional::{Conditions, not_modified};
 use crate::storage::store::Store;
 use crate::storage::versions::memento::http_date;
+use wwwoffle_http::caching::conditional::{Conditions, not_modified};
 
 /// Path below which the files are.
 const ROOT: &str = "/local/";
@@ -120,16 +120,6 @@ fn find(spool: &Spool, names: &[Vec<u8>]) -> Result<LocalTarget, Error> {
     })
 }
 
-/// Returns the content type of a file by its name: as configured, else the usual one, else the
-/// configured default.
-fn content_type(config: &Config, name: &str) -> String {
-    let options = &config.mime_types;
-    let usual = || mime_guess::from_path(name).first_raw();
-    let found = options.types.of(name).map(wwwoffle_config::MediaType::as_str).or_else(usual);
-    let found = found.unwrap_or(options.default.as_str());
-    if found == "text/plain" { "text/plain; charset=utf-8".to_owned() } else { found.to_owned() }
-}
-
 fn describe(fields: &mut HeaderMap, stamp: Stamp, length: u64, content_type: &str) {
     let modified = stamp.modified();
     let tag = format!("\"{:x}-{length:x}\"", modified.as_nanosecond());
@@ -185,7 +175,6 @@ pub(super) fn sent(store: Store, file: Arc<dyn DiskFile>, length: u64) -> Body {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     #[test]
     fn a_path_is_split_before_decoding() {
@@ -202,24 +191,5 @@ mod tests {
         assert_eq!(at("/local"), Some(""));
         assert_eq!(at("/local/a"), Some("/a"));
         assert_eq!(at("/locals"), None);
-    }
-
-    #[test]
-    fn the_longest_suffix_decides_the_type() {
-        let text = "[mime-types]\ndefault = \"application/octet-stream\"\n\
-                    types = { \".ship.html\" = \"text/x-log\", \".log\" = \"text/plain\" }\n";
-        let config = Config::parse(text, Path::new("w.conf")).unwrap();
-        for (name, want) in [
-            ("a.ship.html", "text/x-log"),
-            ("a.html", "text/html"),
-            ("a.HTML", "text/html"),
-            ("a.log", "text/plain; charset=utf-8"),
-            ("a.svg", "image/svg+xml"),
-            ("a.mp4", "video/mp4"),
-            ("a.nothing-known", "application/octet-stream"),
-            ("README", "application/octet-stream"),
-        ] {
-            assert_eq!(content_type(&config, name), want, "{name}");
-        }
     }
 }

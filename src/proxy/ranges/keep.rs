@@ -28,7 +28,6 @@ use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection, TlsD
 use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
-use crate::proxy::conditional::{self, Conditions};
 use crate::proxy::context::ProxyContext;
 use crate::proxy::download::{BodyEnd, Feed};
 use crate::proxy::forward;
@@ -36,6 +35,7 @@ use crate::proxy::freshen::variant;
 use crate::proxy::keep::NotKept;
 use crate::proxy::status::{CacheStatus, Forward, NotStored};
 use crate::storage::store::timestamp;
+use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::range::if_range::{self, single};
 use wwwoffle_http::caching::range::{ReceivedRange, parse_received};

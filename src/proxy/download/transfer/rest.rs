@@ -6,9 +6,9 @@ use tracing::debug;
 use super::BodyTransfer;
 use crate::base::clock;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Outbound};
-use crate::proxy::conditional;
 use crate::proxy::download::resume::{self, RestMatch};
 use crate::proxy::download::run::OriginClient;
+use wwwoffle_http::caching::conditional;
 
 /// The result of an attempt to resume a body.
 pub(super) enum Resumption {

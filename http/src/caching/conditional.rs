@@ -5,13 +5,13 @@
 //! that we lack, and evaluate the conditions ourselves. The exceptions are ranges (see [`strip`])
 //! and forms.
 
-use hyper::header::{
+use http::header::{
     ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE,
     LAST_MODIFIED, RANGE,
 };
-use hyper::{HeaderMap, StatusCode};
+use http::{HeaderMap, StatusCode};
 
-use wwwoffle_http::fields::list;
+use crate::fields::list;
 
 /// The conditions that compare the client's copy with the response. If the two are equal, the
 /// client gets a `304`.
@@ -62,9 +62,8 @@ impl Conditions {
             // RFC 9110 §13.2.1: conditions apply only if the response without them is a success.
             return false;
         }
-        let field = |name| {
-            answer.get(name).and_then(|value: &hyper::header::HeaderValue| value.to_str().ok())
-        };
+        let field =
+            |name| answer.get(name).and_then(|value: &http::HeaderValue| value.to_str().ok());
         if !self.if_none_match.is_empty() {
             return self.if_none_match.iter().any(|given| {
                 given == "*" || field(ETAG).is_some_and(|tag| weakly_equal(given, tag))
@@ -84,7 +83,7 @@ impl Conditions {
 /// Reduces the fields to those of a `304` (RFC 9110 §15.4.5): removes the fields that describe the
 /// content itself.
 pub fn not_modified(answer: &mut HeaderMap) {
-    use hyper::header::{
+    use http::header::{
         CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, TRAILER,
     };
     let has_tag = answer.contains_key(ETAG);
