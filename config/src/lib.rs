@@ -96,8 +96,9 @@ pub use pattern::{
 };
 pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
-    DontGet, FetchOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes, ModifyHtml,
-    OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge, Startup, Tunnel,
+    DontGet, FetchOptions, FtpOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes,
+    ModifyHtml, OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge,
+    Startup, Tunnel,
 };
 pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{
@@ -122,5 +123,5 @@ pub use values::{
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
     texts::{Markup, Program, Secret, SystemAccount, UserName},
     times::{Pause, Window, Windows},
-    words::{Durability, LogLevel, LogTo, NoStore},
+    words::{Durability, FtpTls, LogLevel, LogTo, NoStore},
 };

@@ -121,7 +121,7 @@ pub use daemon::{
 pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use link::Link;
-pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, Proxy};
+pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, FtpOptions, Proxy};
 pub use requests::{OfflineOptions, OnlineOptions};
 pub use secure::{Https, Tunnel};
 
@@ -226,6 +226,8 @@ config! {
     censor_header: CensorHeader,
     /// The parent proxy.
     proxy: Proxy,
+    /// Requests to FTP servers.
+    ftp_options: FtpOptions,
     /// URLs that have moved.
     alias: Alias,
     /// The lists.

@@ -34,9 +34,7 @@ pub(super) enum ListenKey {
 /// The section that holds most options of a section of 2.9.
 pub(super) fn home(section: &str) -> &'static str {
     let mut options = FormerOption::all().filter(|former| former.section == section);
-    // `FTPOptions` has no successor. Its comments go to `[proxy]`, because 2.9 also sent FTP
-    // through proxies.
-    options.find_map(FormerOption::replacement).map_or("proxy", |(section, _)| section)
+    options.find_map(FormerOption::replacement).map_or("options", |(section, _)| section)
 }
 
 /// The counterpart of `key` in `section`. `None` if 2.9 has no such option and the section is not a
@@ -101,7 +99,9 @@ fn convert(section: &str, key: &str) -> Converter {
         ("startup", "run-uid" | "run-gid") => account,
         ("options", "log-level") => level,
         ("options", "socket-timeout" | "dns-timeout" | "connect-timeout") => time,
-        ("options" | "proxy", _) | ("mime-types", "default") | ("dont-get", "replacement") => text,
+        ("options" | "proxy" | "ftp-options", _)
+        | ("mime-types", "default")
+        | ("dont-get", "replacement") => text,
         ("online-options", "request-changed") => convert_revalidation_age,
         ("online-options", "intr-download-size") => kilobytes,
         ("online-options", "intr-download-percent") => percent,

@@ -12,6 +12,7 @@ use crate::{
         parent::{ParentProxy, Replacement},
         ports::PortRanges,
         texts::{Secret, UserName},
+        words::FtpTls,
     },
 };
 
@@ -78,6 +79,24 @@ section! {
         "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
         /// The password at the parent proxy.
         "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
+    }
+}
+
+section! {
+    /// Requests to FTP servers.
+    "ftp-options" => FtpOptions {
+        /// The user name at servers for which no other is configured.
+        "anon-username" => anon_username: UserName = r#""anonymous""#, Live, Ordinary;
+        /// The password that goes with `anon-username`; it is not secret.
+        "anon-password" => anon_password: UserName = r#""wwwoffle@""#, Live, Ordinary;
+        /// The user name at a server. A login in the URL or in the request comes first.
+        "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
+        /// The password that goes with `auth-username`.
+        "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
+        /// Whether connections to a server are encrypted.
+        "tls" => tls: UrlRules<FtpTls> = r#""offered""#, Live, Trust;
+        /// Whether files may be sent to a server (PUT).
+        "upload" => upload: UrlRules<bool> = "false", Live, Access;
     }
 }
 

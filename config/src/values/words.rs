@@ -87,3 +87,18 @@ words! {
     /// The response is passed on and not stored.
     Respect = "respect",
 }
+
+words! {
+    /// The encryption of connections to FTP servers.
+    FtpTls, "FTP encryption",
+    "`\"never\"`: without TLS. `\"offered\"`: with TLS if the server offers it. If TLS then fails, a
+password is not sent, and an anonymous login continues without TLS. `\"required\"`: with TLS, or not
+at all.",
+    "\"never\", \"offered\" or \"required\"":
+    /// Never encrypted.
+    Never = "never",
+    /// Encrypted if the server offers it.
+    Offered = "offered",
+    /// Encrypted, or refused.
+    Required = "required",
+}
