@@ -125,11 +125,7 @@ async fn dispatch(
 ) -> Response<Body> {
     let routes = PathRoutes::at(path);
     let Some(allowed) = routes.allowed() else {
-        return caller.message(&if is_of_the_past(path) {
-            Message::NoLonger { path }
-        } else {
-            Message::NotFound { path }
-        });
+        return caller.message(&Message::NotFound { path });
     };
     let Some(route) = routes.with(request.method()) else {
         return not_with(caller, request.method(), allowed);
@@ -151,11 +147,6 @@ pub async fn over_socket(context: Arc<SiteContext>, request: Request<Incoming>) 
     let caller = Caller::over_socket(context);
     let uri = request.uri().clone();
     api::answer(&caller, uri.path(), uri.query(), request).await
-}
-
-/// Whether WWWOFFLE 2.9 fetched a page at this path by a protocol that we do not support.
-fn is_of_the_past(path: &str) -> bool {
-    ["/ftp/", "/finger/"].iter().any(|protocol| path.starts_with(protocol))
 }
 
 /// Whether `method` only reads. HEAD is handled like GET; the server omits the body.

@@ -10,6 +10,7 @@ pub(crate) mod firefox;
 pub(crate) mod form;
 pub(crate) mod forward;
 pub(crate) mod frames;
+pub(crate) mod ftp;
 pub(crate) mod har;
 pub(crate) mod http2;
 pub(crate) mod http2_front;

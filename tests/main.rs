@@ -25,6 +25,7 @@ mod archives;
 mod commands;
 mod downloads;
 mod fetch;
+mod ftp;
 mod fuzz;
 mod harness;
 mod index;

@@ -82,16 +82,16 @@ fn stored_pages_of_the_old_proxy_are_refused() {
 fn an_unfetchable_url_is_refused() {
     let recursive = |url: &str| format!("http://old:8080/refresh-recurse/?url={url};depth=1");
     let form = "it asks for the stored response to a form, which no origin knows";
-    let ftp = "ftp: URLs cannot be fetched";
+    let ws = "ws: URLs cannot be fetched";
     let own = "it is a page of the old proxy";
     // The caller of this crate reads the arguments of recursive fetches.
     let taken = "it is a recursive fetch";
     for (url, want) in [
         (recursive(&FORM.replace('?', "%3F")), form),
         (FORM.to_owned(), form),
-        (recursive("ftp://q.example/x"), ftp),
-        ("ftp://q.example/x".to_owned(), ftp),
-        ("http://old:8080/refresh/?ftp://q.example/x".to_owned(), ftp),
+        (recursive("ws://q.example/x"), ws),
+        ("ws://q.example/x".to_owned(), ws),
+        ("http://old:8080/refresh/?ws://q.example/x".to_owned(), ws),
         ("http://localhost:8080/refresh-options/?x".to_owned(), own),
         ("http://127.0.0.1:8080/control/".to_owned(), own),
         ("http://[::1]:8080/refresh/?x=1".to_owned(), own),

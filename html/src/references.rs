@@ -164,7 +164,7 @@ pub enum Omission {
     Service,
     /// Not in the document: browsers request it on their own (`/favicon.ico`).
     Implied,
-    /// A protocol that is not fetched, such as `ftp`.
+    /// A protocol that is not fetched, such as `ws`.
     Protocol,
     /// In a `template`, which is not shown unless a script uses it.
     Inert,

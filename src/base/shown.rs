@@ -187,11 +187,21 @@ fn without_credentials(url: &str) -> String {
     format!("{scheme}//{host}{tail}")
 }
 
-/// Whether a link with this text leads where the text says: it is an http, https or ftp URL without
+/// The address that opens a URL of [`ShownUrl::href`] in a browser. Browsers speak neither FTP nor
+/// finger, whatever proxy they use, so such a URL is opened in the gateway.
+#[must_use]
+pub(crate) fn opening(href: &str) -> String {
+    match href.split_once("://") {
+        Some((scheme @ ("ftp" | "finger"), rest)) => format!("/{scheme}/{rest}"),
+        _ => href.to_owned(),
+    }
+}
+
+/// Whether a link with this text leads where the text says: it has a scheme that we fetch, and no
 /// hidden characters.
 fn is_linkable(url: &str) -> bool {
-    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
-    ["http://", "https://", "ftp://"].iter().any(|scheme| lower.starts_with(scheme))
+    let lower = url.get(..9).unwrap_or(url).to_ascii_lowercase();
+    ["http://", "https://", "ftp://", "finger://"].iter().any(|scheme| lower.starts_with(scheme))
         && !url.chars().any(|c| is_hidden(c) || c == ' ' || c == '\\')
 }
 
@@ -250,8 +260,20 @@ mod tests {
     }
 
     #[test]
+    fn schemes_that_browsers_lack_open_in_the_gateway() {
+        for (href, want) in [
+            ("ftp://a.test:2121/x?y", "/ftp/a.test:2121/x?y"),
+            ("finger://a.test/ada", "/finger/a.test/ada"),
+            ("http://a.test/ftp://b", "http://a.test/ftp://b"),
+        ] {
+            assert_eq!(opening(href), want);
+        }
+    }
+
+    #[test]
     fn only_web_addresses_are_links() {
-        for good in ["http://a/", "HTTPS://a/", "ftp://a/x", "http://a/%20?q=\"<>'"] {
+        for good in ["http://a/", "HTTPS://a/", "ftp://a/x", "finger://a/x", "http://a/%20?q=\"<>'"]
+        {
             assert_eq!(ShownUrl::new(good).href.as_deref(), Some(good));
         }
         let long = format!("http://a/{}", "x".repeat(LONGEST_LINK));

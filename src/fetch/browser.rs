@@ -94,8 +94,12 @@ pub(super) async fn open(
     };
     let request = answered.request;
     let path = request.uri.path_and_query().map_or("/", |path| path.as_str());
-    let protocol = if resource.origin.scheme == Scheme::Https { "https" } else { "http" };
-    let spelled = format!("{protocol}://{}{path}", resource.origin);
+    let scheme = resource.origin.scheme;
+    if matches!(scheme, Scheme::Ftp | Scheme::Finger) {
+        // Browsers speak neither.
+        return VisitOutcome::Over;
+    }
+    let spelled = format!("{}://{}{path}", scheme.as_str(), resource.origin);
     // From here on, this request sends nothing to its origin, so it frees its slot while the page
     // waits for a browser. The browser sends its own requests, like any other client.
     context.fetcher.step_aside(&outgoing.summary.place.key());

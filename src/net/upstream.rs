@@ -19,6 +19,8 @@ mod answer;
 mod contention;
 mod dialer;
 mod error;
+mod finger;
+mod ftp;
 mod h1;
 mod inward;
 mod line;
@@ -109,6 +111,10 @@ pub enum Scheme {
     Http,
     /// HTTP over TLS.
     Https,
+    /// FTP, with TLS if the server offers it.
+    Ftp,
+    /// Finger.
+    Finger,
 }
 
 impl Scheme {
@@ -118,7 +124,20 @@ impl Scheme {
         match protocol {
             "http" => Some(Self::Http),
             "https" => Some(Self::Https),
+            "ftp" => Some(Self::Ftp),
+            "finger" => Some(Self::Finger),
             _ => None,
+        }
+    }
+
+    /// The lower-case name of the scheme.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ftp => "ftp",
+            Self::Finger => "finger",
         }
     }
 }
@@ -312,7 +331,18 @@ impl Upstream {
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
-        let parent = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http);
+        // For HTTPS the parent opens a connection; it receives all other requests whole.
+        let parent = origin.via.as_ref().filter(|_| origin.scheme != Scheme::Https);
+        match origin.scheme {
+            Scheme::Ftp if parent.is_none() => {
+                let message = OutgoingMessage::new(head.clone(), body, interim);
+                return Box::pin(self.ask_ftp(origin, &head, message)).await;
+            }
+            Scheme::Finger if parent.is_none() => {
+                return Box::pin(self.ask_finger(origin, &head)).await;
+            }
+            _ => {}
+        }
         if let Some(parent) = parent {
             parent.address(origin, &mut head)?;
         }

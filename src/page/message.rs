@@ -61,11 +61,6 @@ pub enum Message<'a> {
         /// The requested path.
         path: &'a str,
     },
-    /// The address is one of WWWOFFLE 2.9, for a feature that no longer exists.
-    NoLonger {
-        /// The requested path.
-        path: &'a str,
-    },
     /// The address is ours, but accepts only other methods.
     MethodNotAllowed {
         /// The method that was used.
@@ -371,7 +366,6 @@ impl Message<'_> {
                 ..
             }
             | Self::NotFound { path: detail }
-            | Self::NoLonger { path: detail }
             | Self::MethodNotAllowed { method: detail }
             | Self::OfflineRefused { method: detail, .. }
             | Self::PortBlocked { host_port: detail }

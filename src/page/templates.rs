@@ -356,6 +356,7 @@ fn environment() -> Environment<'static> {
         environment.set_syntax(syntax);
     }
     // These filters prepare foreign text and sizes for display.
+    environment.add_filter("opens", |href: &str| shown::opening(href));
     environment.add_filter("url", |url: &str| Value::from(Serde(ShownUrl::new(url))));
     environment.add_filter("text", shown::text);
     environment.add_filter("size", shown::bytes);

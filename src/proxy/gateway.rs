@@ -42,7 +42,7 @@ use super::audience::Audience;
 use super::body::{self, Body};
 use super::decide::Decision;
 use super::receive::{ReceivedRequest, RequestRest, refuse_inward};
-use super::target::{self, BadTarget};
+use super::target;
 use super::{Client, admit, answer_resource, reply};
 use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
@@ -232,9 +232,6 @@ impl GatewayClient {
         }
         let mut resource = match target::of_url(&wanted.url, &context.base.local) {
             Ok(resource) => resource,
-            Err(BadTarget::Protocol(_)) => {
-                return self.message_page(&Message::NoLonger { path: &wanted.url });
-            }
             Err(error) => return self.bad(&error_chain(&error)),
         };
         let Ok(url) = BrowserUrl::parse(&wanted.url, None) else {
@@ -326,7 +323,8 @@ struct ExternalRedirectMark;
 fn direct_url(parts: &Parts, url: &str) -> Option<String> {
     // In HTTP/2 every request has a scheme.
     let is_proxied = parts.uri.scheme().is_some() && parts.version < Version::HTTP_2;
-    if is_proxied {
+    // Browsers do not speak FTP, not even with a proxy.
+    if is_proxied && url.starts_with("http") {
         return Some(url.to_owned());
     }
     let whole = address(&BrowserUrl::parse(url, None).ok()?)?;

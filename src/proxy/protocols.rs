@@ -62,8 +62,8 @@ const METHODS: [&str; 39] = [
 /// Whether requests may go to the port of `url`.
 pub(super) fn allows_port(config: &Config, url: &CanonicalUrl, parts: &UrlParts<'_>) -> bool {
     let is_allowed = |port| config.dont_get.allowed_ports.of(parts).contains(port);
-    url.port_or_default()
-        .is_none_or(|port| BAD_PORTS.binary_search(&port).is_err() || is_allowed(port))
+    // The usual port of the scheme itself is allowed: FTP has a bad port.
+    url.port().is_none_or(|port| BAD_PORTS.binary_search(&port).is_err() || is_allowed(port))
 }
 
 /// Whether a request to `url` may have the method.
@@ -102,6 +102,12 @@ mod tests {
             ("https://a.test:993/", false),
             ("http://a.test:6667/", false),
             ("http://a.test:10080/", false),
+            ("http://a.test:21/", false),
+            ("ftp://a.test/", true),
+            ("ftp://a.test:21/", true),
+            ("ftp://a.test:25/", false),
+            ("finger://a.test/", true),
+            ("finger://a.test:21/", false),
             ("http://mail.test:25/x", true),
             ("https://mail.test:993/", true),
             ("http://mail.test:110/", false),

@@ -365,7 +365,17 @@ mod tests {
             ("GET /x", &["a", "b"], "! the request has more than one Host field"),
             ("CONNECT h.example", &["h"], "! \"h.example\" has no valid port"),
             ("CONNECT h.example:0", &["h"], "! \"h.example:0\" has no valid port"),
-            ("GET ftp://h.example/x", &["h"], "! this proxy does not fetch the protocol \"ftp\""),
+            ("GET ws://h.example/x", &["h"], "! this proxy does not fetch the protocol \"ws\""),
+            (
+                "GET ftp://u:p@h.example/a%20b;type=i",
+                &["h"],
+                "ftp://h.example/a%20b;type=i | h.example:21 | h.example | /a%20b;type=i",
+            ),
+            (
+                "GET finger://h.example/ada",
+                &["h"],
+                "finger://h.example/ada | h.example:79 | h.example | /ada",
+            ),
         ] {
             assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
         }
@@ -487,7 +497,7 @@ mod tests {
         assert_eq!(found.origin.scheme, Spoken::Http);
         let secure = of_url("https://h.example/", &LocalHost::default()).unwrap();
         assert_eq!((secure.origin.scheme, secure.origin.port), (Spoken::Https, 443));
-        assert!(of_url("ftp://h.example/", &LocalHost::default()).is_err());
+        assert!(of_url("ws://h.example/", &LocalHost::default()).is_err());
         assert!(of_url("http://localhost:8080/queue/", &LocalHost::default()).is_err());
         assert!(of_url("/queue/", &LocalHost::default()).is_err());
     }

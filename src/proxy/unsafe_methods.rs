@@ -14,7 +14,7 @@ use super::download::{Download, Downloads};
 use super::freshen::invalidate;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places};
-use crate::net::upstream::{Origin, Scheme};
+use crate::net::upstream::Origin;
 use crate::storage::store::Store;
 use wwwoffle_http::caching::invalidate::{invalidated_urls, is_unsafe};
 
@@ -55,11 +55,7 @@ pub async fn invalidate_after_request(
     if !is_unsafe(&request.method) {
         return;
     }
-    let scheme = match origin.scheme {
-        Scheme::Http => "http",
-        Scheme::Https => "https",
-    };
-    let text = format!("{scheme}://{origin}{}", request.uri);
+    let text = format!("{}://{origin}{}", origin.scheme.as_str(), request.uri);
     let Ok(url) = CanonicalUrl::parse(&text, of.local) else { return };
     let Some(owner) = places.owner() else { return };
     let sent = UnsafeRequest {

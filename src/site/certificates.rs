@@ -123,7 +123,7 @@ pub(super) fn origin(site: &str) -> Option<Origin> {
 /// link elsewhere.
 fn at(origin: &Origin, url: &str, caller: &Caller) -> Option<CanonicalUrl> {
     let url = CanonicalUrl::parse(url, &caller.context.base.local).ok()?;
-    let is_there = url.protocol() == "https"
+    let is_there = matches!(url.protocol(), "https" | "ftp")
         && url.host() == origin.host
         && url.port_or_default() == Some(origin.port);
     (is_there && !url.is_local()).then(|| url.without_credentials())

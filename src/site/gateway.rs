@@ -17,7 +17,7 @@ enum GatewayAddressError {
     #[error("expected an address, as www.example.org: {0}")]
     Url(#[from] BrowserError),
     /// The gateway does not serve this kind of URL.
-    #[error("expected an address of http or https, without a user")]
+    #[error("expected an address of http, https, ftp or finger, without a user")]
     Scheme,
 }
 
@@ -67,7 +67,8 @@ mod tests {
             ("https://example.org", Some("/https/example.org/")),
             ("//example.org/x", Some("/http/example.org/x")),
             ("localhost:8080/control", Some("/http/localhost:8080/control")),
-            ("ftp://example.org/", None),
+            ("ftp://example.org/pub/", Some("/ftp/example.org/pub/")),
+            ("gopher://example.org/", None),
             ("http://u:p@example.org/", None),
             ("http://[", None),
             ("javascript:alert(1)", None),

@@ -183,3 +183,33 @@ fn an_imported_page_counts_as_stored_when_it_was_captured() {
     assert!(!within("2019-12-31").contains(url));
     assert_eq!(daemon.ok(&["ls", "--since", "2020-02-01"]), "");
 }
+
+#[test]
+fn imported_pages_of_ftp_and_finger_are_readable_in_every_mode() {
+    let daemon = Daemon::start();
+    for (scheme, path, kind, body) in [
+        ("ftp", "/pub/", "text/html", "<a href=\"a.txt\">a</a>"),
+        ("ftp", "/pub/a.txt", "text/plain", "a file"),
+        ("finger", "/ada", "text/plain", "Login: ada"),
+    ] {
+        let url = format!("{scheme}://old.invalid{path}");
+        let answer = format!("HTTP/1.0 200 OK\r\nContent-Type: {kind}\r\n\r\n{body}");
+        write(&daemon, &format!("{scheme}/old.invalid"), 'D', &url, answer.as_bytes());
+    }
+    let old = daemon.home().join("old");
+    daemon.ok(&["import", old.to_str().unwrap()]);
+    for mode in ["offline", "autodial", "online"] {
+        daemon.ok(&[mode]);
+        for (url, body) in
+            [("ftp://old.invalid/pub/a.txt", "a file"), ("finger://old.invalid/ada", "Login: ada")]
+        {
+            let page = daemon.get(url);
+            assert_eq!((page.status, page.text().as_str()), (200, body), "{mode}: {url}");
+            let (scheme, rest) = url.split_once("://").unwrap();
+            let page = crate::ftp::read(&daemon, &format!("/{scheme}/{rest}"));
+            assert_eq!((page.status, page.text().as_str()), (200, body), "{mode}: {url}");
+        }
+        let listing = crate::ftp::read(&daemon, "/ftp/old.invalid/pub/").text();
+        assert!(listing.contains("href=\"/ftp/old.invalid/pub/a.txt\""), "{mode}: {listing}");
+    }
+}

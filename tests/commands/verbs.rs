@@ -316,7 +316,7 @@ fn get_of_an_unfetchable_url_fails_at_once() {
         ("nosuch.invalid", "is unknown"),
         ("https://a.nosuch.invalid/x", "is unknown"),
         ("ht!tp://a.example/", "this proxy does not fetch the protocol \"ht!tp\""),
-        ("ftp://a.example/", "the protocol \"ftp\""),
+        ("ws://a.example/", "the protocol \"ws\""),
         (&own, "it is a page of this proxy itself"),
     ] {
         let ran = daemon.run(&["get", url]);

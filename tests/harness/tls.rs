@@ -183,6 +183,14 @@ impl Identity {
         Self { chain: vec![certificate.der().clone()], key }
     }
 
+    /// Writes the certificate and the key as PEM files.
+    pub(crate) fn write(&self, directory: &Path) -> (PathBuf, PathBuf) {
+        let files = (directory.join("site.pem"), directory.join("site.key"));
+        std::fs::write(&files.0, self.pem()).unwrap();
+        std::fs::write(&files.1, self.key.serialize_pem()).unwrap();
+        files
+    }
+
     /// The certificate of the site in PEM.
     pub(crate) fn pem(&self) -> String {
         let base64 = base64::engine::general_purpose::STANDARD.encode(&self.chain[0]);

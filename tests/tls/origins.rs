@@ -129,13 +129,13 @@ fn redirects_lead_from_http_to_https_and_back() {
 #[test]
 fn a_redirect_to_an_unfetchable_url_stays_queued() {
     let (daemon, origin) = start();
-    origin.origin.say("/away", Answer::redirect(302, "ftp://127.0.0.1/file"));
+    origin.origin.say("/away", Answer::redirect(302, "ws://127.0.0.1/file"));
     assert_ne!(daemon.run(&["get", &origin.url("/away")]).status, 0);
     let queue = daemon.queue();
     assert_eq!(queue.len(), 1, "{queue:?}");
     assert_eq!(
         (&queue[0]["url"], &queue[0]["state"]),
-        (&"ftp://127.0.0.1/file".into(), &"failed".into())
+        (&"ws://127.0.0.1/file".into(), &"failed".into())
     );
     assert!(queue[0]["error"].as_str().unwrap().contains("a redirect led here"), "{queue:?}");
 }

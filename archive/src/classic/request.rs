@@ -112,7 +112,7 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
 
 /// Refuses URLs that cannot be fetched.
 fn fetchable(url: CanonicalUrl) -> Result<CanonicalUrl, Reason> {
-    if !["http", "https"].contains(&url.protocol()) {
+    if !["http", "https", "ftp", "finger"].contains(&url.protocol()) {
         return Err(format!("{}: URLs cannot be fetched", url.protocol()).into());
     }
     if url.is_form_answer() {

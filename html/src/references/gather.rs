@@ -71,6 +71,9 @@ impl Collector {
 
     /// Adds the icon that browsers request if a page does not name one.
     pub(super) fn add_implied(&mut self) {
+        if !self.document.as_ref().is_some_and(|url| matches!(url.scheme(), "http" | "https")) {
+            return;
+        }
         self.base.clone_from(&self.document);
         self.add_marked("/favicon.ico", Class::Icon, false, Some(Omission::Implied));
     }
@@ -117,8 +120,8 @@ impl Collector {
             return;
         };
         let left_out = match url.scheme() {
-            "http" | "https" => left_out,
-            "ftp" | "ws" | "wss" => Some(Omission::Protocol),
+            "http" | "https" | "ftp" | "finger" => left_out,
+            "ws" | "wss" => Some(Omission::Protocol),
             _ => return,
         };
         let fragment = url.fragment().map_or(0, |fragment| fragment.len() + 1);
@@ -174,7 +177,7 @@ fn is_no_link(reference: &str) -> bool {
         return false;
     };
     let (scheme, rest) = reference.split_at(end);
-    let known = ["http", "https", "ftp", "ws", "wss"];
+    let known = ["http", "https", "ftp", "finger", "ws", "wss"];
     rest.starts_with(':')
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && !known.iter().any(|known| scheme.eq_ignore_ascii_case(known))
@@ -338,7 +341,7 @@ mod tests {
             gather.add(reference, Class::Page);
         }
         assert_eq!((gather.found.links.len(), gather.found.refused), (0, 4));
-        gather.add("ftp://a.example/x", Class::Page);
+        gather.add("ws://a.example/x", Class::Page);
         assert_eq!(gather.found.links[0].left_out, Some(Omission::Protocol));
     }
 

@@ -7,7 +7,8 @@
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
 /// The prefixes of gateway addresses and their schemes.
-pub const SCHEMES: [(&str, &str); 3] = [("/http/", "http"), ("/https/", "https"), ("/ftp/", "ftp")];
+pub const SCHEMES: [(&str, &str); 4] =
+    [("/http/", "http"), ("/https/", "https"), ("/ftp/", "ftp"), ("/finger/", "finger")];
 
 /// The reason why an address is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,8 +25,8 @@ pub enum InvalidAddress {
     Host(String),
 }
 
-/// The address of a URL, including its fragment. `None` for schemes other than `http` and `https`,
-/// for URLs with a user, and for hosts that a path cannot contain unchanged.
+/// The address of a URL, including its fragment. `None` for other schemes than those of
+/// [`SCHEMES`], for URLs with a user, and for hosts that a path cannot contain unchanged.
 ///
 /// ```
 /// # use wwwoffle_html::rewrite::gateway::{address, url_of};
@@ -38,14 +39,13 @@ pub enum InvalidAddress {
 /// ```
 #[must_use]
 pub fn address(url: &BrowserUrl) -> Option<String> {
-    let is_fetched = matches!(url.scheme(), "http" | "https");
     let has_user = !url.username().is_empty() || url.password().is_some();
     // The URL Standard allows a quotation mark in a host, but in a path it would be escaped.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:[]".contains(&byte);
     let host = url.host()?;
     // A host must not look like a dot segment of the path.
     let is_host = host.bytes().all(is_plain) && !is_dots(host);
-    if !is_fetched || has_user || !is_host {
+    if !is_fetched(url) || has_user || !is_host {
         return None;
     }
     let rest = url.as_str().strip_prefix(url.scheme())?.strip_prefix("://")?;
@@ -75,6 +75,10 @@ pub fn url_of(target: &str) -> Option<Result<String, InvalidAddress>> {
         let slash = if path.starts_with('/') { "" } else { "/" };
         Ok(format!("{scheme}://{host}{slash}{path}"))
     })
+}
+
+fn is_fetched(url: &BrowserUrl) -> bool {
+    SCHEMES.iter().any(|(_, scheme)| *scheme == url.scheme())
 }
 
 fn is_dots(host: &str) -> bool {
@@ -125,7 +129,7 @@ impl GatewayContext<'_> {
             return GatewayTarget::Nowhere;
         };
         match url.scheme() {
-            "http" | "https" => {
+            _ if is_fetched(&url) => {
                 self.gateway.place(&url).map_or(GatewayTarget::Nowhere, GatewayTarget::To)
             }
             "data" | "mailto" | "tel" | "sms" | "about" => GatewayTarget::Same,
@@ -169,6 +173,7 @@ mod tests {
             ),
             ("/http/[::1]:8080/%2e%2e%2fa", Ok("http://[::1]:8080/%2e%2e%2fa")),
             ("/ftp/h.example/a", Ok("ftp://h.example/a")),
+            ("/finger/h.example/ada", Ok("finger://h.example/ada")),
             ("/http/", Err(InvalidAddress::NoHost)),
             ("/http//control/", Err(InvalidAddress::NoHost)),
             ("/http/?x", Err(InvalidAddress::NoHost)),
@@ -187,9 +192,10 @@ mod tests {
     }
 
     #[test]
-    fn only_http_urls_have_a_gateway_address() {
+    fn only_fetched_urls_have_a_gateway_address() {
         for text in [
-            "ftp://h/",
+            "gopher://h/",
+            "ftp://u:p@h/",
             "file:///a",
             "http://u@h/",
             "http://:p@h/",
@@ -221,7 +227,7 @@ mod tests {
         /// Each address is converted back to its URL. On any of our pages, a browser resolves the
         /// address without changing it.
         #[test]
-        fn address_and_url_are_inverse(text in "(https?)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
+        fn address_and_url_are_inverse(text in "(https?|ftp)://[a-zA-Z0-9.:\\[\\]-]{1,12}[/?#]?\\PC{0,40}") {
             if let Ok(url) = BrowserUrl::parse(&text, None)
                 && let Some(address) = address(&url)
             {

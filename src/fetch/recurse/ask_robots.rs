@@ -117,7 +117,7 @@ pub(in crate::fetch) async fn is_refused(context: &Arc<FetchContext>, outgoing: 
 }
 
 /// Returns the URL of `outgoing` if `robots.txt` applies to the request: only runs want it, and all
-/// of them respect `robots.txt`. `None` for the start page of a run. Also `None` for a
+/// of them respect `robots.txt`. `None` for the start page of a run, and for FTP. Also `None` for a
 /// sub-resource, because a reader of the page needs it.
 pub(in crate::fetch) fn robots_url(
     context: &FetchContext,
@@ -131,6 +131,9 @@ pub(in crate::fetch) fn robots_url(
         return None;
     }
     let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local).ok()?;
+    if !matches!(url.protocol(), "http" | "https") {
+        return None;
+    }
     let config = context.base.config();
     let heeds = |member: &RunMembership| {
         runs.with_run(member.run, |run| {

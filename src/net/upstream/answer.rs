@@ -9,6 +9,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, HeaderValue, TRANSFER_ENCODING};
 use hyper::{HeaderMap, Response, StatusCode};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 use super::h1::Http1Connection;
@@ -70,8 +71,7 @@ pub struct AnswerBody {
 enum ConnectionBody {
     Http1(Incoming, Option<Lease>),
     Http2(StreamedBody, Option<Slot>),
-    #[cfg(test)]
-    Scripted(tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
+    Piped(mpsc::Receiver<Result<Frame<Bytes>, Failure>>),
 }
 
 impl ConnectionBody {
@@ -89,8 +89,7 @@ impl ConnectionBody {
                 };
                 Poll::Ready(frame.map(|frame| frame.map_err(failure)))
             }
-            #[cfg(test)]
-            Self::Scripted(frames) => frames.poll_recv(cx),
+            Self::Piped(frames) => frames.poll_recv(cx),
         }
     }
 
@@ -98,8 +97,7 @@ impl ConnectionBody {
         match self {
             Self::Http1(incoming, _) => incoming.is_end_stream(),
             Self::Http2(frames, _) => frames.is_end_stream(),
-            #[cfg(test)]
-            Self::Scripted(frames) => frames.is_closed() && frames.is_empty(),
+            Self::Piped(frames) => frames.is_closed() && frames.is_empty(),
         }
     }
 
@@ -108,8 +106,7 @@ impl ConnectionBody {
         match self {
             Self::Http1(_, lease) => lease.take().map(Lease::give_back),
             Self::Http2(_, slot) => slot.take().map(Slot::detach),
-            #[cfg(test)]
-            Self::Scripted(_) => None,
+            Self::Piped(_) => None,
         };
     }
 
@@ -117,8 +114,7 @@ impl ConnectionBody {
         match self {
             Self::Http1(_, lease) => *lease = None,
             Self::Http2(_, slot) => *slot = None,
-            #[cfg(test)]
-            Self::Scripted(frames) => frames.close(),
+            Self::Piped(frames) => frames.close(),
         }
     }
 }
@@ -132,13 +128,12 @@ impl AnswerBody {
         Self::with(ConnectionBody::Http2(frames, Some(slot)), patience)
     }
 
-    /// A body sent by a test.
-    #[cfg(test)]
-    pub(crate) fn scripted(
-        frames: tokio::sync::mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
+    /// A body that another task sends.
+    pub(crate) fn piped(
+        frames: mpsc::Receiver<Result<Frame<Bytes>, Failure>>,
         patience: Duration,
     ) -> Self {
-        Self::with(ConnectionBody::Scripted(frames), patience)
+        Self::with(ConnectionBody::Piped(frames), patience)
     }
 
     /// Counts the received bytes.
@@ -197,8 +192,7 @@ impl Body for AnswerBody {
         match &self.source {
             ConnectionBody::Http1(incoming, _) => incoming.size_hint(),
             ConnectionBody::Http2(frames, _) => frames.size_hint(),
-            #[cfg(test)]
-            ConnectionBody::Scripted(_) => SizeHint::default(),
+            ConnectionBody::Piped(_) => SizeHint::default(),
         }
     }
 }

@@ -103,6 +103,11 @@ impl Dialer {
         Self { statistics, ..self }
     }
 
+    /// The configuration in force.
+    pub(super) fn config(&self) -> Arc<Config> {
+        self.in_force.load_full()
+    }
+
     /// The counter for bytes received from `origin`.
     pub(super) fn account(&self, origin: &Origin) -> Arc<Account> {
         self.statistics.account(&origin.host)
@@ -292,7 +297,7 @@ impl Dialer {
         let connected = self.connect_now(&via.as_origin(), addresses).await;
         let mut stream =
             connected.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))?;
-        if origin.scheme == Scheme::Http {
+        if origin.scheme != Scheme::Https {
             return Ok(stream);
         }
         let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;

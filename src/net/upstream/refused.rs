@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 
-use super::{CertificateFault, Origin, Reach};
+use super::{CertificateFault, Origin, Reach, Scheme};
 use wwwoffle_api::Chain;
 
 /// The largest number of origins remembered. The oldest refusal is forgotten first.
@@ -59,15 +59,14 @@ impl RefusedCertificates {
 }
 
 /// The key of an origin. It does not contain the reach, because an origin sends the same
-/// certificate to every client.
+/// certificate to every client, nor the scheme: host and port determine the certificate.
 fn key(origin: &Origin) -> Origin {
-    Origin { reach: Reach::Outward, ..origin.clone() }
+    Origin { scheme: Scheme::Https, reach: Reach::Outward, ..origin.clone() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::upstream::Scheme;
 
     fn origin(port: u16) -> Origin {
         Origin::here(Scheme::Https, "a.example", port)

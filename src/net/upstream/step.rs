@@ -74,7 +74,7 @@ impl Upstream {
         origin: &Origin,
         needs_http1: bool,
     ) -> Result<OriginRoute<'_>, Failure> {
-        if origin.scheme == Scheme::Http || needs_http1 {
+        if origin.scheme != Scheme::Https || needs_http1 {
             return Ok(OriginRoute::Dial(Offer::Http1, None));
         }
         self.registry.route(origin, self.limits.get().head_timeout).await
@@ -203,7 +203,7 @@ impl Upstream {
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
         let (stream, probe) = probed(stream);
-        if origin.scheme == Scheme::Http {
+        if origin.scheme != Scheme::Https {
             return NewHttp1::begin(stream, None, probe, &self.tasks)
                 .await
                 .map(OriginConnection::Http1);

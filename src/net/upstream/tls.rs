@@ -14,6 +14,7 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -35,6 +36,12 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// The ALPN name of HTTP/2 (RFC 9113 §3.1).
 pub(super) const HTTP_2: &[u8] = b"h2";
+
+/// The ALPN name of FTP (IANA registry of ALPN protocols).
+const FTP: &[u8] = b"ftp";
+
+/// The number of TLS sessions that an FTP session stores. It uses one.
+const FTP_SESSIONS: usize = 8;
 
 /// The protocols offered to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,11 +147,21 @@ impl Tls {
         offer: Offer,
         allowed: &AllowedFingerprints,
     ) -> Result<TlsStream<ProbedStream>, Failure> {
+        self.wrap_with(stream, origin, &self.config_for(offer, allowed)).await
+    }
+
+    /// Like [`Self::wrap`], with a configuration of [`Self::config_for_ftp`].
+    pub(super) async fn wrap_with<S: AsyncRead + AsyncWrite + Unpin>(
+        &self,
+        stream: S,
+        origin: &Origin,
+        config: &Arc<ClientConfig>,
+    ) -> Result<TlsStream<S>, Failure> {
         let authority = || origin.to_string();
         let Some(name) = server_name(&origin.host) else {
             return Err(Failure::Tls { authority: authority(), fault: TlsFault::NoName });
         };
-        let connector = TlsConnector::from(self.config_for(offer, allowed));
+        let connector = TlsConnector::from(Arc::clone(config));
         let error = match timeout(self.patience.get(), connector.connect(name, stream)).await {
             Ok(Ok(stream)) => {
                 self.refused.remove(origin);
@@ -153,7 +170,7 @@ impl Tls {
             Ok(Err(error)) => error,
             Err(_) => return Err(Failure::HandshakeTimeout { authority: authority() }),
         };
-        Err(match Handshake::of(error, !allowed.is_empty()) {
+        Err(match Handshake::of(error, !self.allowed(origin).is_empty()) {
             Handshake::Certificate(refused) => {
                 let refused = Arc::new(refused);
                 self.refused.add(origin, Arc::clone(&refused));
@@ -161,6 +178,15 @@ impl Tls {
             }
             Handshake::Tls(fault) => Failure::Tls { authority: authority(), fault },
         })
+    }
+
+    /// The configuration for the connections of one FTP session with `origin`. They share sessions
+    /// with each other only.
+    pub(super) fn config_for_ftp(&self, origin: &Origin) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::clone(&self.config_for(Offer::Http1, &self.allowed(origin)));
+        config.alpn_protocols = vec![FTP.to_vec()];
+        config.resumption = Resumption::in_memory_sessions(FTP_SESSIONS);
+        Arc::new(config)
     }
 
     fn config_for(&self, offer: Offer, allowed: &AllowedFingerprints) -> Arc<ClientConfig> {

@@ -16,8 +16,8 @@ const MAX_HEAD: usize = 16 * 1024;
 /// The maximum number of fields of a parent's response to CONNECT.
 const MAX_FIELDS: usize = 128;
 
-/// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For HTTP,
-/// it receives the whole request. The parent looks up the names of origins.
+/// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For all
+/// other schemes, it receives the whole request. The parent looks up the names of origins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Via {
     /// A name or an address, IPv6 in brackets.
@@ -122,7 +122,11 @@ impl Via {
         let host =
             host.map_or_else(|| origin.to_string().into_bytes(), |host| host.as_bytes().into());
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        let whole = Uri::builder().scheme("http").authority(&*host).path_and_query(path).build();
+        let whole = Uri::builder()
+            .scheme(origin.scheme.as_str())
+            .authority(&*host)
+            .path_and_query(path)
+            .build();
         *request.uri_mut() =
             whole.map_err(|_| Failure::Unsendable("its host or path has no form for a proxy"))?;
         if let Some(login) = &self.login {

@@ -52,7 +52,6 @@ impl Message<'_> {
             Self::NothingChosen { .. } => (422, "nothing-chosen"),
             Self::NotFound { path } if path.starts_with("/local/") => (404, "no-local-file"),
             Self::NotFound { .. } => (404, "not-found"),
-            Self::NoLonger { .. } => (501, "no-longer"),
             Self::MethodNotAllowed { .. } => (405, "method-not-allowed"),
             Self::Loop { .. } => (508, "loop"),
             Self::PortBlocked { .. } => (403, "port-blocked"),

@@ -48,7 +48,7 @@ impl Message<'_> {
             Self::SpoolFull => vec![Some(PageLink::purge()), queue()],
             Self::RefreshQueued { .. } => vec![PageLink::about(url), queue(), mode()],
             Self::FormUnknown { .. } => vec![PageLink::about(url), start()],
-            Self::FormAnswer { .. } | Self::NotFound { .. } | Self::NoLonger { .. } => {
+            Self::FormAnswer { .. } | Self::NotFound { .. } => {
                 vec![start(), Some(PageLink::lists())]
             }
             Self::OpenedElsewhere { address } => vec![Some(PageLink::open(address)), start()],

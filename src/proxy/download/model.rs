@@ -119,7 +119,7 @@ impl OriginClient for ScriptedOrigin {
             (OriginManner::Well, Some(from)) => Some(from).filter(|_| holds),
         };
         let (sender, frames) = mpsc::channel(16);
-        let mut answer = Response::new(AnswerBody::scripted(frames, LONG * 1_000_000));
+        let mut answer = Response::new(AnswerBody::piped(frames, LONG * 1_000_000));
         let fields = answer.headers_mut();
         fields.insert(ETAG, tag(version).parse().unwrap());
         fields.insert(CONTENT_LENGTH, (length - start.unwrap_or(0)).into());

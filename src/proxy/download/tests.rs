@@ -209,7 +209,7 @@ async fn answer(status: u16, body: &'static str) -> Result<Answer, Failure> {
         sender.send(Ok(Frame::data(Bytes::from_static(body.as_bytes())))).await.unwrap();
     }
     drop(sender);
-    let mut answer = Response::new(AnswerBody::scripted(frames, Duration::from_secs(60)));
+    let mut answer = Response::new(AnswerBody::piped(frames, Duration::from_secs(60)));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
     answer.headers_mut().insert(CONTENT_LENGTH, body.len().into());
     answer.headers_mut().insert(ETAG, HeaderValue::from_static("\"v1\""));
@@ -274,7 +274,7 @@ async fn the_end_may_arrive_after_the_last_byte() {
     for (status, body) in [(200, "hello"), (200, ""), (204, "")] {
         let (sender, frames) = mpsc::channel(1);
         let mut answer = answer(status, body).await.unwrap();
-        *answer.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+        *answer.body_mut() = AnswerBody::piped(frames, Duration::from_secs(60));
         let world = world(vec![Ok(answer)]);
         let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
         let mut reader = world.begin(&download);
@@ -305,7 +305,7 @@ async fn the_end_may_arrive_after_the_last_byte() {
 async fn a_request_during_cancellation_reuses_the_received_bytes() {
     let (sender, frames) = mpsc::channel(1);
     let mut first = answer(200, "hello world").await.unwrap();
-    *first.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+    *first.body_mut() = AnswerBody::piped(frames, Duration::from_secs(60));
     let mut rest = answer(206, " world").await.unwrap();
     rest.headers_mut().insert(CONTENT_RANGE, HeaderValue::from_static("bytes 5-10/11"));
     let leaving = LeavingRules {
@@ -346,7 +346,7 @@ async fn readers_get_the_end_though_it_cannot_be_written() {
     for is_first in [true, false] {
         let (sender, frames) = mpsc::channel(1);
         let mut answer = answer(200, "hello world").await.unwrap();
-        *answer.body_mut() = AnswerBody::scripted(frames, Duration::from_secs(60));
+        *answer.body_mut() = AnswerBody::piped(frames, Duration::from_secs(60));
         let world = world(vec![Ok(answer)]);
         let JoinOutcome::New(download) = world.ask() else { panic!("it is new") };
         let mut early = world.begin(&download);
