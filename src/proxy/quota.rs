@@ -156,10 +156,10 @@ impl HttpBody for MeteredBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         ready!(self.meter.poll_ready(cx));
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        let length = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
-        let counted = self.meter.count(length.map_or(0, Bytes::len));
+        let Some(Ok(piece)) = &frame else { return Poll::Ready(frame) };
+        let length = piece.data_ref().map_or(0, Bytes::len);
         // The last bytes have already arrived.
-        Poll::Ready(match counted {
+        Poll::Ready(match self.meter.count(length) {
             Err(failure) if !self.body.is_end_stream() => Some(Err(failure.into())),
             _ => frame,
         })

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The smallest rate, in bytes per second. A slower download would count as stalled.
-const MIN_RATE: u64 = 1_000;
+const MIN_RATE: u64 = 10_000;
 
 wwwoffle_url::named! {
     /// What a quota limits.
@@ -159,7 +159,7 @@ impl QuotaEntry {
             "second" if measure != QuotaMeasure::Bytes => {
                 return Err("only bytes are limited per second");
             }
-            "second" if most < MIN_RATE => return Err("a rate is at least 1 kB per second"),
+            "second" if most < MIN_RATE => return Err("a rate is at least 10 kB per second"),
             "second" => return Ok(Self { who, what: QuotaAmount::Rate(most) }),
             _ => return Err("the periods are \"second\", \"day\" and \"month\""),
         };
@@ -247,7 +247,7 @@ mod tests {
             "ada: 2 GB per week",
             "ada: 2 requests per second",
             "ada: -2 requests per day",
-            "ada: 999 B per second",
+            "ada: 9999 B per second",
             "10.0.0.0/33: 2 GB per day",
             "a:b: 2 GB per day",
         ] {

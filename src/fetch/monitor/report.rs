@@ -151,10 +151,12 @@ async fn send(
         record(context, monitor.place.key(), current).await?;
         return Ok(false);
     };
+    // A copy that is fetched again without a change gets a new time, but leaves no older version. So
+    // the page has changed if a version remains that was current at the last report or later.
     let older = versions.older.iter().map(|one| one.stored);
-    let is_there = older.clone().any(|stored| stored == reported);
-    let from = if is_there { Some(reported) } else { older.clone().find(|it| *it < current) };
-    let Some(from) = from.filter(|_| current > reported) else { return Ok(false) };
+    let Some(from) = older.filter(|stored| (reported..current).contains(stored)).min() else {
+        return Ok(false);
+    };
     let done = versions::compare(&context.storage, &versions, Some(from), None, part).await?;
     let has_changed = done.diff.added + done.diff.removed > 0;
     if has_changed {
