@@ -423,10 +423,11 @@ mod tests {
             line in "(Basic|Digest|x)? ?([a-z]{1,8} ?= ?\"?[ -~]{0,9}\"?,? ?){0,6}",
         ) {
             let fields = fields("authorization", &[&line]);
-            login_name(&fields);
-            SiteLogin::of(&Method::GET, &fields);
-            challenge_of(&self::fields("www-authenticate", &[&line]));
-            LoginRecord::parse(&line);
+            let name = login_name(&fields).unwrap_or_default();
+            proptest::prop_assert!(!name.contains(['&', '@', '/', ':']), "{}", name);
+            let challenge = challenge_of(&self::fields("www-authenticate", &[&line]));
+            proptest::prop_assert!(HeaderValue::from_str(&challenge.unwrap_or_default()).is_ok());
+            let _read = (SiteLogin::of(&Method::GET, &fields), LoginRecord::parse(&line));
         }
     }
 }
