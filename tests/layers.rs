@@ -267,7 +267,6 @@ fn modules_import_only_modules_below_them() {
 }
 
 #[test]
-#[ignore = "slow"]
 fn dependency_metrics_stay_within_their_bounds() {
     let measured = figures();
     let rows = table(&architecture(), "figure");

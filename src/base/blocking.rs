@@ -22,7 +22,7 @@ const MAX_THREADS: usize = 256;
 /// The time after which an idle thread ends.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
 
-static POOL: Pool = Pool(Mutex::new(PoolState {
+static POOL: BlockingPool = BlockingPool(Mutex::new(BlockingPoolState {
     calls: VecDeque::new(),
     idle: Vec::new(),
     threads: 0,
@@ -55,9 +55,9 @@ pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send +
 
 type Call = Box<dyn FnOnce() + Send>;
 
-struct Pool(Mutex<PoolState>);
+struct BlockingPool(Mutex<BlockingPoolState>);
 
-struct PoolState {
+struct BlockingPoolState {
     /// The calls that wait for a thread.
     calls: VecDeque<Call>,
     /// The idle threads. The last one became idle last.
@@ -67,8 +67,8 @@ struct PoolState {
     is_waking: bool,
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, PoolState> {
+impl BlockingPool {
+    fn lock(&self) -> MutexGuard<'_, BlockingPoolState> {
         // No code that can panic runs under the lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -80,7 +80,7 @@ impl Pool {
     }
 
     /// Wakes or starts a thread if calls wait and no thread is on its way.
-    fn wake_one(&'static self, mut state: MutexGuard<'static, PoolState>) {
+    fn wake_one(&'static self, mut state: MutexGuard<'static, BlockingPoolState>) {
         if state.is_waking || state.calls.is_empty() {
             return;
         }
@@ -127,8 +127,8 @@ impl Pool {
     /// Waits until the thread is woken. `None` if it was idle for too long.
     fn wait(
         &'static self,
-        mut state: MutexGuard<'static, PoolState>,
-    ) -> Option<MutexGuard<'static, PoolState>> {
+        mut state: MutexGuard<'static, BlockingPoolState>,
+    ) -> Option<MutexGuard<'static, BlockingPoolState>> {
         let this = thread::current();
         let until = Instant::now() + KEEP_IDLE;
         state.idle.push(this.clone());

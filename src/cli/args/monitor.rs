@@ -6,6 +6,7 @@ use super::get::PartFlags;
 
 /// The subcommands of `monitor`.
 #[derive(Debug, Subcommand)]
+#[expect(clippy::large_enum_variant, reason = "made once for each run of the program")]
 pub(crate) enum MonitorVerb {
     /// Fetch pages on a schedule, in local time; by default every day at midnight.
     ///

@@ -319,7 +319,9 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
 
     /// The personal entry, or else the shared one, as served offline. `None` if neither is stored.
     fn newest(&self, places: &Places) -> Result<Option<ParsedCopy>, Error> {
-        let own = self.source.newest(&places.own)?.and_then(ParsedCopy::read);
+        let own = self.source.newest(&places.own)?;
+        let own = own.filter(|entry| places.preference(entry.place()).is_some());
+        let own = own.and_then(ParsedCopy::read);
         if own.is_some() {
             return Ok(own);
         }
