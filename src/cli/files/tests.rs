@@ -31,7 +31,8 @@ fn store_coded(spool: &Spool, url: &str, fields: &str, body: &[u8]) {
         connection: None,
     };
     let places = places(url, &Owner::Local, &LocalHost::default()).unwrap();
-    let place = if places.credentials { &places.own } else { &places.public };
+    let own = places.own.clone().with_variant(&places.own_variant(""));
+    let place = if places.credentials { &own } else { &places.public };
     let mut writer = spool.begin(place, new).unwrap();
     writer.write(body).unwrap();
     writer.finish(None).unwrap();
@@ -146,7 +147,7 @@ fn a_missing_entry_is_reported_without_the_password() {
     filled(root.path());
     for (url, want) in [
         ("http://me:pw@a.example/", "wwwoffle: not in the spool: http://a.example/: "),
-        ("http://a.example/private", "wwwoffle: not in the spool: http://a.example/private: "),
+        ("http://x:pw@a.example/private", "wwwoffle: not in the spool: http://a.example/private: "),
         ("http://me:pw@a:99999/", "wwwoffle: invalid URL http://a:99999/: "),
     ] {
         let (status, out, err) = on(root.path(), &["cat", url]);
@@ -176,9 +177,9 @@ fn ls_lists_the_requested_entries() {
     let table: [(&[&str], &[&str]); 6] = [
         (
             &["ls"],
-            &["http://a.example/private", "http://a.example/small", "https://b.example/large"],
+            &["http://a.example/small", "http://me@a.example/private", "https://b.example/large"],
         ),
-        (&["ls", "http"], &["http://a.example/private", "http://a.example/small"]),
+        (&["ls", "http"], &["http://a.example/small", "http://me@a.example/private"]),
         (&["ls", "https/b.example"], &["https://b.example/large"]),
         (&["ls", "http/c.example"], &[]),
         (&["ls", "ftp"], &[]),

@@ -204,7 +204,10 @@ fn hostile_values_are_text() {
             key: as_key(text).to_owned(),
             schedule: text.clone(),
             owner: Some(text.clone()),
-            report: Some(ChangeReport { words: Some(text.clone()), ..ChangeReport::default() }),
+            report: Some(ChangeReport {
+                words: Some(as_key(text).to_owned()),
+                ..ChangeReport::default()
+            }),
             ..item(text)
         };
         assert_harmless(&page(&shell(), &[item], &[true]));
@@ -219,7 +222,10 @@ fn hostile_values_are_text() {
                 scope: Scope::Prefix(as_key(text).to_owned()),
                 ..FetchSpec::default()
             }),
-            report: ChangeReport { select: Some(text.clone()), ..ChangeReport::default() },
+            report: ChangeReport {
+                select: Some(as_key(text).to_owned()),
+                ..ChangeReport::default()
+            },
         };
         assert_harmless(&options(&shell(), &given));
     }
