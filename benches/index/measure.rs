@@ -20,10 +20,12 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use wwwoffle_bench_serving::{Shape, fill};
 use wwwoffle_index::{
-    Class, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope, Sort,
-    Viewer,
+    ContentClass, Describe, Description, Filter, HostSort, Index, Query, Reference, ReindexScope,
+    Sort, Viewer,
 };
-use wwwoffle_spool::purge::plan::{PurgeCandidate, EntryRole, EntryLimit, PurgeLimits, Planner, name};
+use wwwoffle_spool::purge::plan::{
+    EntryLimit, EntryRole, Planner, PurgeCandidate, PurgeLimits, name,
+};
 use wwwoffle_spool::{Body, Entry, Options, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
@@ -180,7 +182,7 @@ fn lists(index: &Index) {
         ("", none()),
         (", of a host", Filter { host: Some("site7.test".into()), ..none() }),
         (", status 4xx", Filter { status: Some(400..=499), ..none() }),
-        (", images", Filter { class: Some(Class::Image), ..none() }),
+        (", images", Filter { class: Some(ContentClass::Image), ..none() }),
         (", of everyone", Filter { owner: Some(String::new()), pages_only: true, ..none() }),
         (", a text in one of 10,000", Filter { text: Some("/p/0007".into()), ..none() }),
         (", since last year", Filter { since: day("2025-12-31T00:00:00Z"), ..none() }),

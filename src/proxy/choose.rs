@@ -39,6 +39,8 @@ pub struct CopyLookup {
     lookups: Option<[Arc<CachedLookup>; 2]>,
     /// A copy that another login opens, if the login of the request opens none.
     pub(super) locked: Option<LockedCopy>,
+    /// Whether the site takes Digest, so that a password must not be sent to it.
+    pub(super) keeps_password: bool,
 }
 
 impl CopyLookup {
@@ -266,7 +268,8 @@ pub(super) async fn look_up(
     let is_withheld =
         |copy: &StoredCopy| matches!(verdict(context, ask, copy).reuse, Reuse::Withheld(_));
     let found = found.usable(is_withheld);
-    let found = CopyLookup { locked: logins.locked, ..found };
+    let (locked, keeps_password) = (logins.locked, logins.keeps_password);
+    let found = CopyLookup { locked, keeps_password, ..found };
     let near = found.fallback_copy().map(Arc::as_ref);
     Ok(match part::find(context, ask, near).await {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),

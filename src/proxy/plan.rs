@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hyper::header::AUTHORIZATION;
+
 use super::ask::ProxyRequest;
 use super::choose::{self, CopyLookup, is_invalid};
 use super::decide::{CopyState, Decision, OnlineUse, decide};
@@ -36,6 +38,10 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
+    if found.keeps_password && mode != Mode::Offline {
+        // The person has typed the password for the copy. The site asks for Digest again.
+        ask.head.fields.remove(AUTHORIZATION);
+    }
     if found.fallback_copy().is_some_and(|copy| !copy.status.is_server_error()) {
         ask.copy.near = found.is_respelled().then_some(Nearness::Spelling);
     } else if found.locked.is_none()

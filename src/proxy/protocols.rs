@@ -62,8 +62,11 @@ const METHODS: [&str; 39] = [
 /// Whether requests may go to the port of `url`.
 pub(super) fn allows_port(config: &Config, url: &CanonicalUrl, parts: &UrlParts<'_>) -> bool {
     let is_allowed = |port| config.dont_get.allowed_ports.of(parts).contains(port);
+    // A finger request is one line that the requester chooses. A server of another protocol could
+    // execute it.
+    let is_bad = |port: u16| url.protocol() == "finger" || BAD_PORTS.binary_search(&port).is_ok();
     // The usual port of the scheme itself is allowed: FTP has a bad port.
-    url.port().is_none_or(|port| BAD_PORTS.binary_search(&port).is_err() || is_allowed(port))
+    url.port().is_none_or(|port| !is_bad(port) || is_allowed(port))
 }
 
 /// Whether a request to `url` may have the method.
@@ -108,6 +111,8 @@ mod tests {
             ("ftp://a.test:25/", false),
             ("finger://a.test/", true),
             ("finger://a.test:21/", false),
+            ("finger://a.test:79/", true),
+            ("finger://a.test:6379/", false),
             ("http://mail.test:25/x", true),
             ("https://mail.test:993/", true),
             ("http://mail.test:110/", false),

@@ -49,6 +49,8 @@ pub(super) struct OpenedCopies {
     pub(super) opened: Vec<EntryIdentity>,
     /// How to open the others, if none is opened.
     pub(super) locked: Option<LockedCopy>,
+    /// Whether the site takes Digest, so that a password must not be sent to it.
+    pub(super) keeps_password: bool,
 }
 
 /// A copy that the request does not open.
@@ -111,8 +113,11 @@ pub(super) async fn open(
             }
         }
     }
+    let keeps_password = login.is_some()
+        && all.iter().any(|(copy, record)| is_meant(copy) && record.is_digest())
+        && !context.traffic.downloads.login_records.has_asked_for_basic(&ask.places.public);
     let locked = opened.is_empty().then_some(locked);
-    OpenedCopies { opened, locked }
+    OpenedCopies { opened, locked, keeps_password }
 }
 
 /// The makers of login records. What they remember is in memory only.
@@ -143,6 +148,11 @@ impl LoginRecords {
         if let Some(challenge) = challenge_of(answer) {
             lock(&self.challenges).put(origin_of(place).to_owned(), challenge.into());
         }
+    }
+
+    /// Whether the origin of `place` has asked for Basic lately.
+    fn has_asked_for_basic(&self, place: &Place) -> bool {
+        lock(&self.challenges).contains(origin_of(place))
     }
 
     /// The login record for a response at `place` to a request with this method and these fields.

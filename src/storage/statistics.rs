@@ -90,8 +90,8 @@ async fn save_usage(context: Arc<StorageContext>) {
             warn!(error = error_chain(error), "the usage cannot be written");
         }
         has_failed = written.is_err();
-        let today = day(clock::now());
-        if context.statistics.usage.day() != Some(today) {
+        let (today, usage) = (day(clock::now()), &context.statistics.usage);
+        if usage.day() != Some(today) || !usage.is_restored() {
             begin_day(&context, today).await;
         }
     }
@@ -108,7 +108,10 @@ async fn begin_day(context: &StorageContext, today: Date) {
     let keep_days = context.base.config().usage.keep_days.get();
     let month = context.store.run(move |spool| read_month(spool, today, keep_days)).await;
     let month = month.inspect_err(|error| {
-        warn!(error = error_chain(error), "the usage cannot be read, and is not overwritten");
+        // The next attempts fail for the same reason.
+        if context.statistics.usage.day() != Some(today) {
+            warn!(error = error_chain(error), "the usage cannot be read, and is not overwritten");
+        }
     });
     if let Some((ended, counts)) = context.statistics.usage.begin_day(today, month.ok().as_deref())
         && let Err(error) = context.store.run(move |spool| spool.set_usage(ended, &counts)).await

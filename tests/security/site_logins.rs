@@ -231,6 +231,20 @@ fn a_digest_login_is_checked_offline_with_basic() {
     }
 }
 
+/// A browser that has sent the password to the proxy sends it again once the site is reachable. With
+/// Digest the site must never get it.
+#[test]
+fn a_password_typed_for_a_digest_site_is_not_sent_to_it() {
+    let (daemon, origin) = (Daemon::start(), digest_site());
+    let url = origin.url("/page");
+    assert_eq!(get(&daemon, &url, &digest(ADA, "qop=auth, ")).text(), "pay of ada");
+    let reload = format!("{}Cache-Control: no-cache\r\n", basic(ADA));
+    assert_eq!(get(&daemon, &url, &reload).status, 401);
+    let asked = origin.asked("/page");
+    assert_eq!(asked.len(), 2);
+    assert!(!asked[1].fields.has("Authorization"), "{:?}", asked[1]);
+}
+
 #[test]
 fn a_login_that_cannot_be_checked_is_not_opened() {
     let (daemon, mut origin) = (Daemon::start(), Origin::start());

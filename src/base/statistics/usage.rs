@@ -369,6 +369,12 @@ impl Usage {
         *lock(&self.written) = StoredUsage::default();
     }
 
+    /// Whether the counts of the day were read.
+    #[must_use]
+    pub fn is_restored(&self) -> bool {
+        self.may_write.load(Relaxed)
+    }
+
     /// Begins a day with the stored counts of its month. `None` stands for counts that could not be
     /// read, and are not overwritten. Returns the last counts of the day before, to write them.
     pub fn begin_day(
@@ -377,7 +383,8 @@ impl Usage {
         month: Option<&[(Date, StoredUsage)]>,
     ) -> Option<(Date, StoredUsage)> {
         // Before the first day, the accounts only have counts that were not restored yet.
-        let ended = lock(&self.day).replace(day).map(|ended| {
+        // A day begins again after its file could not be read. Its counts then go on.
+        let ended = lock(&self.day).replace(day).filter(|ended| *ended != day).map(|ended| {
             let counts = self.counts();
             let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
             accounts.values().for_each(|account| account.reset());
@@ -539,6 +546,10 @@ mod tests {
         assert!(usage.begin_day(second, None).is_some());
         usage.account("local").count(Outcome::Hit);
         assert_eq!(usage.to_write(), None, "a file that cannot be read is not overwritten");
+        assert!(!usage.is_restored());
+        assert_eq!(usage.begin_day(second, Some(&[])), None, "the same day goes on");
+        let (day, written) = usage.to_write().unwrap();
+        assert_eq!((day, written.hosts["local"].counts.of("requests")), (second, 1));
     }
 
     #[test]

@@ -262,7 +262,10 @@ impl<'a> FtpRequest<'a> {
         if !refusal.is_permanent() || known(session.enter(&self.path.name).await)?.is_err() {
             return Err(FtpRefusal::Reply(refusal));
         }
-        let fields = HeaderMap::from_iter([(LOCATION, field(&format!("{}/", self.head.uri())))]);
+        let path = self.head.uri().to_string();
+        // A reference that begins with two slashes would name a host (RFC 3986 §4.2).
+        let dot = if path.starts_with("//") { "/." } else { "" };
+        let fields = HeaderMap::from_iter([(LOCATION, field(&format!("{dot}{path}/")))]);
         Ok(answer(StatusCode::MOVED_PERMANENTLY, fields, FtpBody::Empty))
     }
 

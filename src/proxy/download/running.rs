@@ -22,7 +22,7 @@ pub struct Downloads {
     /// The longest time for which a download may stall while new clients still join it.
     pub(super) join_within: Duration,
     /// The login records of new responses.
-    pub(super) login_records: LoginRecords,
+    pub(in crate::proxy) login_records: LoginRecords,
 }
 
 impl Default for Downloads {
