@@ -32,8 +32,9 @@ static POOL: BlockingPool = BlockingPool(Mutex::new(BlockingPoolState {
 /// Runs a blocking operation, for example on the disk, on a thread for such operations. Dropping
 /// the future does not end the operation.
 pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+    let runtime = Handle::current();
     // The clock of a test runtime stands still only during calls that Tokio knows.
-    if Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread {
+    if runtime.runtime_flavor() == RuntimeFlavor::CurrentThread {
         return match spawn_blocking(run).await {
             Ok(done) => done,
             // Only a panic ends a blocking call early. The panic is resumed in the caller.
@@ -42,6 +43,8 @@ pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send +
     }
     let (done, result) = oneshot::channel();
     POOL.submit(Box::new(move || {
+        // A call may start tasks, for example the program of a changed configuration.
+        let _entered = runtime.enter();
         // Fails if nobody waits for the result any more.
         let _ = done.send(catch_unwind(AssertUnwindSafe(run)));
     }));
@@ -94,16 +97,26 @@ impl BlockingPool {
             drop(state);
             let thread = thread::Builder::new().name("blocking".into());
             if thread.spawn(|| self.work()).is_err() {
-                // Without any thread the call would wait forever.
-                let mut state = self.lock();
-                state.is_waking = false;
-                state.threads -= 1;
-                let call = if state.threads == 0 { state.calls.pop_front() } else { None };
-                drop(state);
-                if let Some(call) = call {
-                    call();
-                }
+                self.continue_without_thread();
             }
+        }
+    }
+
+    /// After a thread could not be started: wakes a thread that has become idle since. Without any
+    /// thread the calls would wait forever, so they are run here.
+    fn continue_without_thread(&'static self) {
+        let mut state = self.lock();
+        state.is_waking = false;
+        state.threads -= 1;
+        if !state.idle.is_empty() {
+            return self.wake_one(state);
+        }
+        while state.threads == 0
+            && let Some(call) = state.calls.pop_front()
+        {
+            drop(state);
+            call();
+            state = self.lock();
         }
     }
 
@@ -170,6 +183,12 @@ mod tests {
         });
         let done = futures_util::future::join_all(calls).await;
         assert!(done.into_iter().eq(0..20));
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_call_may_start_tasks() {
+        // Panics without a runtime.
+        let _runtime = blocking(Handle::current).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -168,6 +168,9 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     fn stop_after(&mut self, error: wwwoffle_spool::Error) {
         let (url, reason) = (self.download.url(), error_chain(&error));
         warn!(url, error = reason, "the page cannot be stored");
+        if error.is_full() {
+            self.ground.store.set_full(true);
+        }
         self.storing.disk_error = Some(error);
         self.feed().spill();
     }
@@ -207,10 +210,7 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             };
             body = match self.request_rest(failure).await {
                 Resumption::Joined(rest) => Ok(rest),
-                Resumption::Changed(answer) => {
-                    self.fail_head(&Arc::new(Failure::Changed));
-                    return Changed(answer);
-                }
+                Resumption::Changed(answer) => return Changed(answer),
                 Resumption::Lost(failure) => return Done(self.give_up(failure).await),
             };
         }
@@ -263,7 +263,12 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
                 // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the
                 // end it is unknown whether these bytes are the last.
-                let rest = self.run_until_ended(timeout(END_WITHIN, gather(body))).await?;
+                let within = if self.storing.head.is_some() { HELD_WITHIN } else { END_WITHIN };
+                let mut rest = self.run_until_ended(timeout(within, gather(body))).await?;
+                if rest.is_err() && self.storing.head.is_some() {
+                    self.begin().await;
+                    rest = self.run_until_ended(timeout(END_WITHIN, gather(body))).await?;
+                }
                 if let Ok(GatheredBytes { stretch, end }) = rest {
                     gathered.stretch.extend(stretch);
                     gathered.end = end;
@@ -344,7 +349,8 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
             },
         };
         for chunk in left {
-            if !feed.push(chunk).await {
+            // A reader may pause for long. The download can be ended nevertheless.
+            if !self.run_until_ended(feed.push(chunk)).await? {
                 return Err(Failure::Abandoned);
             }
         }
