@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use tracing::{debug, warn};
 use wwwoffle_spool::{Error, MonitorSummary};
 use wwwoffle_url::{Key, url_encode_form_args};
@@ -145,6 +146,8 @@ async fn send(
 ) -> Result<bool, NotCompared> {
     let places = Places::of_queued(&monitor.place, &context.base.local);
     let Some(places) = places else { return Ok(false) };
+    // The version that the new one has replaced is listed once the batch is written.
+    context.storage.store.run(wwwoffle_spool::Spool::flush).await?;
     let versions = versions::of(&context.storage, &places).await?.ok_or(NotCompared::NotKept)?;
     let current = versions.current.entry.stored();
     let Some(reported) = monitor.reported else {
@@ -152,6 +155,8 @@ async fn send(
         record(context, monitor.place.key(), current).await?;
         return Ok(false);
     };
+    // The names of versions have microseconds.
+    let reported = Timestamp::from_microsecond(reported.as_microsecond()).unwrap_or(reported);
     // A copy that is fetched again without a change gets a new time, but leaves no older version. So
     // the page has changed if a version remains that was current at the last report or later.
     let older = versions.older.iter().map(|one| one.stored);
@@ -171,7 +176,7 @@ async fn send(
     Ok(has_changed)
 }
 
-async fn record(context: &FetchContext, key: Key, stored: jiff::Timestamp) -> Result<bool, Error> {
+async fn record(context: &FetchContext, key: Key, stored: Timestamp) -> Result<bool, Error> {
     context.storage.store.run(move |spool| spool.monitors().record_report(&key, stored)).await
 }
 
