@@ -28,6 +28,9 @@ use crate::net::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, 
 
 const LONG: Duration = Duration::from_secs(30);
 
+/// Longer than the head of a small response waits for its body.
+const HELD: Duration = Duration::from_millis(100);
+
 /// One step of a schedule.
 #[derive(Clone, Copy, Debug)]
 enum ModelStep {
@@ -206,10 +209,15 @@ async fn play(leaving: LeavingRules, steps: &[ModelStep]) {
             ModelStep::Join if model.run.as_ref().is_some_and(|run| run.is_spilled) => {}
             ModelStep::Join => {
                 let number = next.fetch_add(1, Ordering::Relaxed);
+                let is_new = model.run.is_none();
                 let reader = world.join();
                 model.join(number);
                 if model.clients.contains_key(&number) {
                     readers.insert(number, (reader, ClientBytes::default()));
+                }
+                if is_new {
+                    // A small response waits for its body, and its file is created afterwards.
+                    sleep(HELD).await;
                 }
             }
             ModelStep::Leave(place) => {
