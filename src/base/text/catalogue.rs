@@ -161,7 +161,7 @@ impl Catalogue {
 fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
     // `polib` reads longer lines in parts.
     const MOST_BYTES: usize = 32_768;
-    let mut checked = String::with_capacity(text.len());
+    let (mut checked, mut has_keyword) = (String::with_capacity(text.len()), false);
     for (number, line) in (1..).zip(text.lines().map(str::trim)) {
         let is_flags = line.starts_with("#,");
         if line.starts_with('#') && !is_flags {
@@ -170,8 +170,11 @@ fn checked_lines(text: &str) -> Result<String, CatalogueFault> {
         let before_text = line.strip_suffix('"').and_then(|line| line.split_once('"'));
         let is_valid = match before_text {
             None => line.is_empty() || is_flags,
-            Some(("", _)) => !checked.is_empty(),
-            Some((keyword, _)) => keyword.starts_with("msg") && keyword.is_ascii(),
+            Some(("", _)) => has_keyword,
+            Some((keyword, _)) => {
+                has_keyword = keyword.starts_with("msg") && keyword.is_ascii();
+                has_keyword
+            }
         };
         if !is_valid || line.len() > MOST_BYTES {
             return Err(CatalogueFault::Line(number));
@@ -292,6 +295,8 @@ mod tests {
         for line in ["[texts]", "\"x\"", "msgid \"", "msgid é\"a\"", "\"", "\"Queue\" = \"x\""] {
             assert_eq!(error("de", line), "line 1 is not in the format of gettext's PO files");
         }
+        let second = "line 2 is not in the format of gettext's PO files";
+        assert_eq!([error("de", "\n\"x\""), error("de", "#, fuzzy\n\"x\"")], [second; 2]);
         assert_eq!(error("de", "msgid \"a\"\nmsgstr \"b\""), "it cannot be read as a PO file");
         let rule = HEAD.replace("n > 1", "n > ");
         assert_eq!(error("de", &rule), "the expression \"n >\" in Plural-Forms is invalid");
