@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use support::{Bench, classic, gzip, page, place, response, sha256, time};
 use wwwoffle_archive::{ImportControl, ImportReport, PlainPlacement, import};
-use wwwoffle_spool::{RequestKind, Secrets};
+use wwwoffle_spool::{Place, RequestKind, Secrets};
 use wwwoffle_url::{CanonicalUrl, LocalHost, make_hash};
 
 const DATE: &str = "2024-05-01T10:00:00Z";
@@ -365,7 +365,9 @@ fn a_spool_of_2_9_is_imported_with_queue_and_monitors() {
     let mine = bench.own("ftp://me:secret@f.example/f").unwrap();
     assert_eq!(support::body(&mine), b"mine");
     assert!(!mine.url().contains("secret") && bench.entry("ftp://f.example/f").is_none());
-    let waiting = bench.spool.queue().get(&place(queued).key()).unwrap().unwrap();
+    let url = CanonicalUrl::parse(queued, &LocalHost::default()).unwrap();
+    let of_login = Place::queued_for_login(&url.without_credentials(), "me");
+    let waiting = bench.spool.queue().get(&of_login.key()).unwrap().unwrap();
     assert_eq!(waiting.head, b"GET /x HTTP/1.1\r\nAccept: */*\r\n\r\n");
     let secrets = b"Cookie: a=b\r\nAuthorization: Basic bWU6cGFzcw==\r\n".to_vec();
     assert_eq!(waiting.secrets, Secrets::Open(secrets));

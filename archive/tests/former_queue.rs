@@ -82,7 +82,7 @@ fn stored_pages_of_the_old_proxy_are_refused() {
 fn an_unfetchable_url_is_refused() {
     let recursive = |url: &str| format!("http://old:8080/refresh-recurse/?url={url};depth=1");
     let form = "it asks for the stored response to a form, which no origin knows";
-    let ws = "ws: URLs cannot be fetched";
+    let ws = "its URL is not a web address";
     let own = "it is a page of the old proxy";
     // The caller of this crate reads the arguments of recursive fetches.
     let taken = "it is a recursive fetch";

@@ -34,7 +34,7 @@ const ADDRESSES: &[(&str, u16, &str)] = &[
         303,
         "/configuration/dont-get/urls?http://a.example/",
     ),
-    ("/configuration/FTPOptions/anon-username", 303, "/configuration/"),
+    ("/configuration/FTPOptions/anon-username", 303, "/configuration/ftp-options/anon-username"),
     ("/configuration/Nothing", 404, ""),
     // The search engines.
     ("/search/htdig/htsearch?words=green+tea;method=and", 303, "/search/?q=green+tea"),
