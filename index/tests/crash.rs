@@ -61,7 +61,7 @@ fn a_killed_index_is_sound_or_rebuilt() {
     let mut stored = Vec::new();
     for round in 0..ROUNDS {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", THIS_TEST, "--nocapture"])
+            .args(["--exact", THIS_TEST, "--nocapture", "--include-ignored"])
             .env(ROOT, root)
             .env(ROUND, round.to_string())
             .stdout(Stdio::piped())
