@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use wwwoffle_spool::{Durability, NewEntry, Options, Place, Spool, Timestamp};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use crate::harness::form::{encode, form};
+use crate::harness::form::{Form, encode, form};
 use crate::harness::origin::NAVIGATES;
 use crate::harness::{Answer, Daemon, Origin, eventually, then};
 
@@ -62,6 +62,13 @@ const KEPT: [(&str, &str, usize); 6] = [
     ("http://new.test/x", "text/html", 10),
     ("http://new.test/x.css", "text/css", 10),
 ];
+
+/// The form that starts a purge. The page has it once the entries are listed.
+fn purge_form(daemon: &Daemon) -> Form {
+    let page = || daemon.page("/purge/").text();
+    eventually("the entries are listed", || page().contains("/control/purge\""));
+    form(&page(), "/control/purge")
+}
 
 #[test]
 #[ignore = "slow"]
@@ -315,7 +322,7 @@ fn a_killed_purge_loses_no_remaining_entry() {
         keep(&daemon, &all);
         daemon.up();
         daemon.ok(&["offline"]);
-        let button = form(&daemon.page("/purge/").text(), "/control/purge");
+        let button = purge_form(&daemon);
         daemon.submit(&button);
         // The purge is killed at another moment in each round: after this number of deletions.
         let some = 20 * round as usize;
@@ -347,7 +354,7 @@ fn a_page_stored_during_its_purge_stays() {
     let all: Vec<_> = many.iter().map(|url| (url.as_str(), "text/html", 100)).collect();
     keep(&daemon, &all);
     daemon.up();
-    let button = form(&daemon.page("/purge/").text(), "/control/purge");
+    let button = purge_form(&daemon);
     daemon.submit(&button);
     for number in 0..20 {
         let path = format!("/{number}");
