@@ -203,6 +203,7 @@ fn changing(daemon: &Daemon) -> Vec<Form> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_page_that_changes_settings_needs_the_control_password() {
     let place = Daemon::prepare(None);
     let mut passwd = place.bare_command();

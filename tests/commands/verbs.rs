@@ -361,6 +361,7 @@ fn a_section_of_the_configuration_can_be_shown() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_list_right_after_a_removal_is_current() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");
@@ -436,6 +437,7 @@ fn get_offline_queues() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn ls_lists_and_rm_forgets() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     let urls: Vec<_> = (0..3).map(|n| origin.url(&format!("/page/{n}.html"))).collect();

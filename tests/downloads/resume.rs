@@ -120,6 +120,7 @@ fn a_large_download_survives_restarts_of_the_daemon() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn two_bodies_are_never_mixed() {
     let daemon = Daemon::configured(QUICK);
     for (name, ranges, cut) in [
@@ -165,6 +166,7 @@ fn a_body_of_unknown_length_is_resumed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_paused_download_is_listed_and_kept_when_going_offline() {
     let (daemon, origin) =
         (Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n"), Origin::start());

@@ -235,6 +235,7 @@ fn responses_loaded_with_cookies_belong_to_their_owner_only() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_of_a_proxy_user_is_not_opened_in_the_browser() {
     let origin = Origin::start();
     origin.say("/page", Answer::html("<p>x"));

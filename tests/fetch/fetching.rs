@@ -114,6 +114,7 @@ fn the_queue_waits_for_its_window_and_a_new_window_applies_at_once() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_daily_budget_survives_a_restart() {
     let config = format!("{ONE_BY_ONE}budget-day = \"100 kB\"\n");
     let (mut daemon, origin) = (Daemon::configured(&config), Origin::start());
@@ -260,6 +261,7 @@ fn a_fetch_ends_with_its_budget_and_the_next_resumes() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_pause_of_an_origin_survives_a_restart() {
     let config = "[fetch-options]\nper-host = 1\nretry-delay = \"1ms\"\n";
     let (mut daemon, busy) = (Daemon::configured(config), Origin::start());

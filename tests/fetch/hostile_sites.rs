@@ -43,6 +43,7 @@ fn endless_redirects_are_given_up() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn circular_links_and_redirects_are_fetched_once() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let refresh =
@@ -62,6 +63,7 @@ fn circular_links_and_redirects_are_fetched_once() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn very_long_urls_do_not_block_a_fetch() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let long = "x".repeat(1 << 20);

@@ -127,6 +127,7 @@ fn each_host_gets_six_concurrent_requests() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn temporary_failures_are_retried() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let faults = [Fault::ShortLength, Fault::ShortChunks, Fault::Reset, Fault::Silence];

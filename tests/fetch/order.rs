@@ -38,6 +38,7 @@ fn number(url: &str) -> usize {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_priority_of_a_request_survives_a_crash() {
     let origin = Origin::start();
     let mut daemon = queued(ONE_BY_ONE, &origin, 5);

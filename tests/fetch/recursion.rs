@@ -173,6 +173,7 @@ fn a_queued_page_is_fetched_with_its_sub_resources() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_classes_of_sub_resources_can_be_chosen() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");
@@ -276,6 +277,7 @@ fn robots_rules_are_followed_as_configured() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_person_can_get_a_page_that_robots_rules_forbid() {
     let (daemon, origin, gate) = (Daemon::configured(IMPATIENT), Origin::start(), Gate::new());
     let held = Arc::clone(&gate);
@@ -503,6 +505,7 @@ fn members(origin: &Origin, elsewhere: &Origin) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_login_is_sent_only_to_the_same_origin() {
     let (daemon, origin) = (Daemon::configured(IMPATIENT), Origin::start());
     let elsewhere = Origin::start_at("127.0.0.2");

@@ -252,6 +252,7 @@ fn decisions_about_a_url_are_explained_to_its_requester() {
 /// Each page source is in memory as a whole until its client has received it, so their number is
 /// limited.
 #[test]
+#[ignore = "slow"]
 fn the_number_of_concurrent_page_sources_is_limited() {
     let (origin, daemon) = (Origin::start(), Daemon::configured(""));
     let long = "a line of a long text\n".repeat(350_000);

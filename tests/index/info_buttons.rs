@@ -57,6 +57,7 @@ fn says(text: &str, words: &str) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_deleted_entry_is_restored_with_its_versions() {
     let url = "http://a.example/p?x=1&y=%20z";
     let mut daemon = Daemon::prepare(None);

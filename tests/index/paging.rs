@@ -74,6 +74,7 @@ fn list_pages_of_long_urls_are_short_and_complete() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn search_pages_are_short_and_have_every_hit() {
     let origin = Origin::start();
     let paths: Vec<_> =

@@ -19,6 +19,7 @@ fn unpacked(bytes: &[u8]) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn selected_entries_are_exported() {
     let origin = Origin::start();
     let daemon = Daemon::start();
@@ -118,6 +119,7 @@ fn exports_of_lists_have_the_sub_resources_of_their_pages() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn personal_entries_are_exported_to_their_owner_only() {
     let origin = Origin::start();
     let answer = Answer::html("<title>Letter</title>Dear Ada");

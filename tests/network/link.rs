@@ -54,6 +54,7 @@ fn a_probe_reaches_no_port_of_another_protocol() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_result_of_a_probe_decides_the_mode() {
     let (origin, mut link, portal) = (Origin::start(), Origin::start(), Origin::start());
     link.say("/up", Answer::new(200, "text/plain", "it is up"));

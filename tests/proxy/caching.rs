@@ -89,6 +89,7 @@ fn control(value: &str) -> Vec<(&'static str, String)> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn fresh_responses_are_served_and_stale_ones_revalidated() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let etag =

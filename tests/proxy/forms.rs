@@ -242,6 +242,7 @@ fn a_stored_form_response_is_served_in_every_mode_and_never_fetched() {
 /// A person who reloads gets a page that offers to send the form again. The stored response stays
 /// until a new one arrives.
 #[test]
+#[ignore = "slow"]
 fn a_reload_of_a_form_response_offers_to_send_the_form_again() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let form_url = echo(&origin);
@@ -329,6 +330,7 @@ fn a_form_response_cannot_be_refreshed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_link_to_a_form_response_is_not_fetched() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let stored = answer_url(&echo(&origin));

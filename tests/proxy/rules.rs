@@ -6,6 +6,7 @@ use crate::harness::{Answer, Daemon, Origin, daemon::AS_PERSON, eventually, form
 const AS_IMAGE: &str = "Accept: image/*\r\nSec-Fetch-Dest: image\r\n";
 
 #[test]
+#[ignore = "slow"]
 fn blocked_urls_are_not_fetched_and_not_served() {
     let origin = Origin::start();
     origin.on("/ads/page", |request| request.answer(&Answer::html("an advertisement")));

@@ -65,6 +65,7 @@ fn each_page_about_a_url_shows_the_copy_of_its_spelling() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_spelling_has_its_own_entry() {
     let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {
@@ -112,6 +113,7 @@ fn another_spelling_is_served_offline_if_none_matches() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_spelling_that_is_requested_offline_is_fetched() {
     let (mut daemon, origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {
@@ -218,6 +220,7 @@ fn redirects_among_spellings_end() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_recursive_fetch_follows_a_redirect_to_another_spelling() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let [one, other] = PAIRS[0];
@@ -233,6 +236,7 @@ fn a_recursive_fetch_follows_a_redirect_to_another_spelling() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_spelling_that_cannot_be_queued_is_refused() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     daemon.ok(&["offline"]);
@@ -299,6 +303,7 @@ fn a_failing_spelling_does_not_block_another() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn one_command_fetches_all_spellings() {
     for refresh in [false, true] {
         let (daemon, origin) = (Daemon::start(), Origin::start());
@@ -315,6 +320,7 @@ fn one_command_fetches_all_spellings() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_page_is_fetched_if_only_another_spelling_is_stored() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     for path in PAIRS.as_flattened() {

@@ -235,6 +235,7 @@ fn own_pages_need_a_login_and_browser_setup_files_do_not() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn every_change_needs_the_control_password() {
     let (daemon, origin) = (Daemon::configured(&control()), Origin::start());
     daemon.ok(&["offline"]);
@@ -420,6 +421,7 @@ fn an_unknown_client_is_not_served_by_a_name_pattern() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn password_guesses_are_limited_without_affecting_the_user() {
     let (daemon, origin) = (Daemon::configured(&users()), Origin::start());
     origin.say("/g", Answer::html("mine"));
@@ -510,6 +512,7 @@ fn a_password_in_the_file_is_refused_with_the_remedy_and_not_shown() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn tls_and_http_2_ask_for_the_same_login() {
     let config = format!("{}{}", control(), users());
     let (daemon, origin) = (Daemon::configured(&config), Origin::start());

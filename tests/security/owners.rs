@@ -207,6 +207,7 @@ fn a_newer_public_response_replaces_a_personal_one() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_does_not_hide_a_good_response() {
     for good in [&[][..], &[("Set-Cookie", "id=1")]] {
         let (daemon, origin) = (daemon(), telling("/p", good));
@@ -327,6 +328,7 @@ fn a_cookie_of_a_304_is_sent_to_one_client() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn queued_personal_requests_and_their_redirects_stay_personal() {
     let (daemon, origin) = (daemon(), telling("/p", &[("Set-Cookie", "id=1")]));
     origin.say("/to", Answer::redirect(302, "/p"));
@@ -419,6 +421,7 @@ fn form_contents_are_not_stored_with_the_response() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_a_fresh_personal_response_sets_its_cookie_again() {
     let (daemon, origin) = (daemon(), Origin::start());
     let answer = |control| {

@@ -127,6 +127,7 @@ fn loading_a_form_changes_nothing() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_reader_cannot_change_anything_without_the_control_password() {
     let daemon = Daemon::configured(&control());
     let page = daemon

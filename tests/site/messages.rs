@@ -210,6 +210,7 @@ fn similar_stored_pages_are_offered_for_a_missing_page() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_message_page_lists_only_similar_pages_of_its_own_origin() {
     // The requested URL, a similar URL of the same site, and similar URLs of other sites.
     const ROWS: [(&str, &str, [&str; 2]); 2] = [

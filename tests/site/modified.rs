@@ -59,6 +59,7 @@ fn a_shown_page_is_modified_and_the_stored_copy_is_not() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_coded_page_is_modified_and_a_no_transform_page_is_not() {
     let origin = Origin::start();
     let page = format!("<style>a{{}}</style>{}", "<p>text".repeat(30_000));

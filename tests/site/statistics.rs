@@ -160,6 +160,7 @@ fn page(daemon: &Daemon, path: &str, fields: &str) -> Response {
 }
 
 #[test]
+#[ignore = "slow"]
 fn statistics_are_shown_to_the_owner_of_the_machine_only() {
     let origin = Origin::start();
     origin.say("/p", Answer::html("<p>read by somebody</p>"));

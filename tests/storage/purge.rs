@@ -280,6 +280,7 @@ fn other_sites_cannot_start_a_plan() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_automatic_purge_runs_when_it_is_due() {
     let text = RULES.replace("[purge]\n", "[purge]\nevery = \"1d\"\n");
     let mut daemon = Daemon::prepare(Some(&text));

@@ -111,6 +111,7 @@ fn sub_resources_stay_as_long_as_their_pages() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn without_an_index_any_page_of_a_site_may_need_a_sub_resource() {
     let daemon = Daemon::prepare(Some(AGE));
     fill(daemon.spool());

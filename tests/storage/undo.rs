@@ -194,6 +194,7 @@ fn an_invalid_url_in_the_selection_prevents_the_deletion() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn users_cannot_undo_deletions_of_others() {
     let origin = Origin::start();
     for path in ["/mine", "/ours"] {

@@ -64,6 +64,7 @@ fn a_client_of_http_2_that_rejects_our_certificate_is_remembered() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn stored_responses_are_served_byte_for_byte() {
     let stage = Stage::set("");
     let paths: Vec<String> = site::paths().iter().take(40).map(ToString::to_string).collect();
@@ -81,6 +82,7 @@ fn stored_responses_are_served_byte_for_byte() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn responses_are_valid_http_2() {
     let stage = Stage::set("");
     let origin = &stage.site.origin;
@@ -193,6 +195,7 @@ fn a_request_for_another_host_is_misdirected() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_hundred_streams_share_one_connection() {
     let stage = Stage::set("");
     for number in 0..100 {
@@ -211,6 +214,7 @@ fn a_hundred_streams_share_one_connection() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_download_continues_when_its_client_leaves() {
     let stage = Stage::set("");
     let (length, door) = (20 * 1024 * 1024, Gate::new());
