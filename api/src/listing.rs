@@ -2,11 +2,9 @@
 //! which reads the spool itself if no daemon runs.
 
 use wwwoffle_spool::{OutgoingSummary, RequestState, Summary};
+use wwwoffle_url::SCHEMES;
 
 use super::{EntryItem, Hold};
-
-/// The schemes that entries may have.
-const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
 /// Maximum length of a rejected text in an error, in characters.
 const MAX_WHAT: usize = 200;

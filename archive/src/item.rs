@@ -5,7 +5,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use wwwoffle_spool::Schedule;
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, SCHEMES};
 
 use crate::digest::Digest;
 use crate::error::{Error, Result};
@@ -112,7 +112,7 @@ impl<'a> ArchiveItem<'a> {
 pub(crate) fn url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let url = CanonicalUrl::parse(text, local)
         .map_err(|error| Reason::from(format!("its URL is invalid: {error}")))?;
-    if !["http", "https", "ftp", "finger"].contains(&url.protocol()) || url.host().is_empty() {
+    if !SCHEMES.contains(&url.protocol()) || url.host().is_empty() {
         return Err("its URL is not a web address".into());
     }
     if url.is_local() {

@@ -1,10 +1,10 @@
 //! Hooks: programs of the user that run after certain events.
 //!
-//! Each program is started directly, without a shell, in `/`. Its standard input is empty, except
-//! for that of mail. Its
-//! environment has only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. Its output goes to the log.
-//! The daemon does not wait for its end. For each kind of event, only one program runs at a time.
-//! The next program for an event of this kind starts when the running program has ended.
+//! Each program is started directly, without a shell, in `/`. Only the program for mail gets an
+//! input. The environment has only `PATH`, `WWWOFFLE_MODE` and `WWWOFFLE_SPOOL`. The output goes to
+//! the log. The daemon does not wait for the end of the program. For each kind of event, only one
+//! program runs at a time. The next program for an event of this kind starts when the running
+//! program has ended.
 
 use std::io;
 use std::path::PathBuf;

@@ -8,12 +8,10 @@ pub(super) mod whole;
 
 use hyper::Response;
 use wwwoffle_index::{Error, Sort};
-use wwwoffle_url::{CanonicalUrl, url_decode_form_args};
+use wwwoffle_url::{CanonicalUrl, SCHEMES, url_decode_form_args};
 
 use self::export::ExportFormat;
-use self::page::{
-    ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, SCHEMES, Trail, room,
-};
+use self::page::{ActionResult, CompletedAction, ListAddress, ListResult, ROOT, ROWS, Trail, room};
 use super::address::decoded;
 use super::caller::Caller;
 use super::forms::FormError;

@@ -54,5 +54,8 @@ pub use uri::{
 };
 pub use wildcard::matches_wildcard;
 
+/// The schemes whose URLs are fetched and stored.
+pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
+
 /// The maximum length of a URL in bytes, both as written and in its canonical form.
 pub const MAX_LEN: usize = 1 << 20;

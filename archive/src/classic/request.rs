@@ -112,9 +112,6 @@ fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFaul
 
 /// Refuses URLs that cannot be fetched.
 fn fetchable(url: CanonicalUrl) -> Result<CanonicalUrl, Reason> {
-    if !["http", "https", "ftp", "finger"].contains(&url.protocol()) {
-        return Err(format!("{}: URLs cannot be fetched", url.protocol()).into());
-    }
     if url.is_form_answer() {
         return Err("it asks for the stored response to a form, which no origin knows".into());
     }

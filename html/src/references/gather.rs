@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
 
 use encoding_rs::{EncoderResult, Encoding, UTF_8};
-use wwwoffle_url::{BrowserUrl, MAX_LEN};
+use wwwoffle_url::{BrowserUrl, MAX_LEN, SCHEMES};
 
 use super::squeeze::CUT;
 use super::{Class, Link, MAX_LINK_BYTES, MAX_LINKS, Omission, References, Truncation, Viewport};
@@ -120,7 +120,7 @@ impl Collector {
             return;
         };
         let left_out = match url.scheme() {
-            "http" | "https" | "ftp" | "finger" => left_out,
+            scheme if SCHEMES.contains(&scheme) => left_out,
             "ws" | "wss" => Some(Omission::Protocol),
             _ => return,
         };

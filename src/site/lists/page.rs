@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_index::Sort;
 use wwwoffle_spool::{Place, RemovalSummary};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, SCHEMES};
 
 mod action;
 mod address;
@@ -19,7 +19,6 @@ pub use self::address::{
     BACK, CHOSEN, DONE, ListAddress, ListFilter, OTHERS, REMOVED, Trail, split_report, with,
 };
 pub use self::restored::RestoredCounts;
-pub use self::words::SCHEMES;
 
 pub(in crate::site) use self::action::result_view;
 use self::action::undoable;

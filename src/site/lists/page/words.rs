@@ -1,6 +1,7 @@
 //! Texts of the lists: headings, parent lists, orders and classes.
 
 use wwwoffle_index::{ContentClass, Sort};
+use wwwoffle_url::SCHEMES;
 
 use super::ROOT;
 use crate::base::shown;
@@ -10,9 +11,6 @@ use crate::page::{View, view};
 
 /// Maximum number of characters of a title that are shown.
 const SHOWN_TITLE: usize = 120;
-
-/// The schemes that have a list of hosts.
-pub const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
 /// Returns a title for display, of bounded length.
 pub(super) fn cut(title: &str) -> String {
