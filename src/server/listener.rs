@@ -11,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument, debug_span, error, warn};
 
 use super::front;
+use crate::proxy::access::crowd::CountedConnection;
 use crate::server::context::ServerContext;
 
 /// The maximum number of clients that the system queues until they are accepted. The system may
@@ -81,9 +82,14 @@ fn admit(
 ) {
     // If a connection has no local address, the client has closed it.
     let Ok(ours) = stream.local_addr() else { return };
-    let access = &context.proxy.clients.access;
-    if !access.needs_name(&context.base.config(), peer.ip(), ours.ip()) {
-        return admit_known(context, stream, peer, slot);
+    let (access, config) = (&context.proxy.clients.access, context.base.config());
+    // Connections that wait for a name count too.
+    let most = config.startup.max_connections_per_client.get();
+    let Some(guest) = access.crowd.enter(peer.ip(), most) else {
+        return access.refusals.refuse_excess(&context.base.tasks, stream, peer);
+    };
+    if !access.needs_name(&config, peer.ip(), ours.ip()) {
+        return admit_known(context, stream, peer, (slot, guest));
     }
     let own = Arc::clone(context);
     context.base.tasks.spawn(async move {
@@ -91,7 +97,7 @@ fn admit(
         tokio::select! {
             () = own.base.tasks.stopping() => {}
             () = own.proxy.clients.access.client_names.look_up(dialer, peer.ip()) => {
-                admit_known(&own, stream, peer, slot);
+                admit_known(&own, stream, peer, (slot, guest));
             }
         }
     });
@@ -103,18 +109,14 @@ fn admit_known(
     context: &Arc<ServerContext>,
     stream: TcpStream,
     peer: SocketAddr,
-    slot: OwnedSemaphorePermit,
+    held: (OwnedSemaphorePermit, CountedConnection),
 ) {
-    let (access, config) = (&context.proxy.clients.access, context.base.config());
+    let access = &context.proxy.clients.access;
     let is_served = |ours: SocketAddr| access.serves(&context.base.config(), peer.ip(), ours.ip());
     if !stream.local_addr().is_ok_and(is_served) {
         return access.refusals.refuse(&context.base.tasks, stream, peer);
     }
-    let most = config.startup.max_connections_per_client.get();
-    let Some(guest) = access.crowd.enter(peer.ip(), most) else {
-        return access.refusals.refuse_excess(&context.base.tasks, stream, peer);
-    };
-    let serving = front::serve(Arc::clone(context), stream, peer, (slot, guest));
+    let serving = front::serve(Arc::clone(context), stream, peer, held);
     context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
 }
 

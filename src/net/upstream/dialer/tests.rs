@@ -13,10 +13,15 @@ pub(super) fn known(host: &str) -> Option<IpAddr> {
     }
 }
 
-/// The name of an address of this machine, which need not be true.
-pub(super) fn known_name(address: IpAddr) -> Option<String> {
-    let names = ["127.0.0.2", "127.0.0.3"].map(str::parse);
-    names.contains(&Ok(address)).then(|| "Elsewhere.test.".to_owned())
+/// The name of an address of this machine, which need not be true. No name server answers for
+/// 127.0.0.5.
+pub(super) fn known_name(address: IpAddr) -> Result<Option<String>, Failure> {
+    let host = address.to_string();
+    match host.as_str() {
+        "127.0.0.2" | "127.0.0.3" => Ok(Some("Elsewhere.test.".to_owned())),
+        "127.0.0.5" => Err(Failure::LookupTimeout { host }),
+        _ => Ok(None),
+    }
 }
 
 pub(super) fn dialer(choice: impl Into<ModeSetting>) -> Dialer {
