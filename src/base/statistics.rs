@@ -20,7 +20,6 @@ pub mod usage;
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -50,8 +49,9 @@ pub struct Statistics {
     /// The account of all hosts without a separate one.
     others: Arc<Account>,
     ledger: Mutex<Ledger>,
-    /// Whether the file has been read. Before that, it must not be overwritten.
-    may_write: AtomicBool,
+    /// Whether the file has been read. Before that, it must not be overwritten. Locked during a
+    /// write, so that no older one follows a newer one.
+    may_write: Mutex<bool>,
     /// The usage of each user and client.
     pub usage: Usage,
 }
@@ -74,11 +74,20 @@ impl Statistics {
 
     /// Allows writing, once the counts in the file have been read.
     pub(crate) fn begin_writing(&self) {
-        self.may_write.store(true, Ordering::Release);
+        *lock(&self.may_write) = true;
     }
 
-    pub(crate) fn may_write(&self) -> bool {
-        self.may_write.load(Ordering::Acquire)
+    /// Writes the ledger with `write`, if it has changed since the last write. Blocks during another
+    /// write.
+    pub(crate) fn write_changes<E>(
+        &self,
+        now: SystemTime,
+        write: impl FnOnce(&wwwoffle_spool::Statistics) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let may_write = lock(&self.may_write);
+        let changed = if *may_write { self.ledger(now).to_write() } else { None };
+        let Some(changed) = changed else { return Ok(()) };
+        write(&changed).inspect_err(|_| self.ledger(now).not_written())
     }
 
     fn part(&self, host: &str) -> MutexGuard<'_, Accounts> {

@@ -98,9 +98,14 @@ async fn save_usage(context: Arc<StorageContext>) {
 }
 
 async fn write_usage(context: &StorageContext) -> Result<(), Error> {
-    let Some((day, counts)) = context.statistics.usage.to_write() else { return Ok(()) };
-    let written = context.store.run(move |spool| spool.set_usage(day, &counts)).await;
-    written.inspect_err(|_| context.statistics.usage.not_written())
+    if !context.statistics.usage.has_changed() {
+        return Ok(());
+    }
+    let statistics = Arc::clone(&context.statistics);
+    let write = move |spool: &Spool| {
+        statistics.usage.write_changes(|day, counts| spool.set_usage(day, counts))
+    };
+    context.store.run(write).await
 }
 
 /// Begins to count a day, with the stored counts of its month, and removes old days.
@@ -113,9 +118,12 @@ async fn begin_day(context: &StorageContext, today: Date) {
             warn!(error = error_chain(error), "the usage cannot be read, and is not overwritten");
         }
     });
-    if let Some((ended, counts)) = context.statistics.usage.begin_day(today, month.ok().as_deref())
-        && let Err(error) = context.store.run(move |spool| spool.set_usage(ended, &counts)).await
-    {
+    let statistics = Arc::clone(&context.statistics);
+    let begin = move |spool: &Spool| {
+        let write = |ended, counts: &StoredUsage| spool.set_usage(ended, counts);
+        statistics.usage.begin_day(today, month.ok().as_deref(), write)
+    };
+    if let Err(error) = context.store.run(begin).await {
         warn!(error = error_chain(&error), "the usage of a day cannot be written");
     }
 }
@@ -145,12 +153,11 @@ fn read_month(
 }
 
 async fn write(context: &StorageContext) {
-    if !context.statistics.may_write() {
-        return;
-    }
-    let Some(news) = context.statistics.ledger(clock::now()).to_write() else { return };
-    if let Err(error) = context.store.run(move |spool| spool.set_statistics(&news)).await {
-        context.statistics.ledger(clock::now()).not_written();
+    let statistics = Arc::clone(&context.statistics);
+    let write = move |spool: &Spool| {
+        statistics.write_changes(clock::now(), |changed| spool.set_statistics(changed))
+    };
+    if let Err(error) = context.store.run(write).await {
         warn!(error = error_chain(&error), "the statistics cannot be written");
     }
 }
