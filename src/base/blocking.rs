@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
@@ -22,12 +22,7 @@ const MAX_THREADS: usize = 256;
 /// The time after which an idle thread ends.
 const KEEP_IDLE: Duration = Duration::from_secs(10);
 
-static POOL: BlockingPool = BlockingPool(Mutex::new(BlockingPoolState {
-    calls: VecDeque::new(),
-    idle: Vec::new(),
-    threads: 0,
-    is_waking: false,
-}));
+static POOL: BlockingPool = BlockingPool::new();
 
 /// Runs a blocking operation, for example on the disk, on a thread for such operations. Dropping
 /// the future does not end the operation.
@@ -56,13 +51,26 @@ pub(crate) async fn blocking<T: Send + 'static>(run: impl FnOnce() -> T + Send +
     }
 }
 
+/// Waits until all calls have ended, at most `deadline`. Returns how many have not ended.
+pub(crate) fn wait_for_blocking(deadline: Duration) -> usize {
+    POOL.wait_until_ended(deadline)
+}
+
 type Call = Box<dyn FnOnce() + Send>;
 
-struct BlockingPool(Mutex<BlockingPoolState>);
+struct BlockingPool {
+    state: Mutex<BlockingPoolState>,
+    /// Notified when the last call has ended.
+    ended: Condvar,
+}
 
 struct BlockingPoolState {
     /// The calls that wait for a thread.
     calls: VecDeque<Call>,
+    /// The number of calls that are running.
+    running: usize,
+    /// Whether the end of all calls is awaited.
+    is_awaited: bool,
     /// The idle threads. The last one became idle last.
     idle: Vec<Thread>,
     threads: usize,
@@ -70,10 +78,46 @@ struct BlockingPoolState {
     is_waking: bool,
 }
 
+impl BlockingPoolState {
+    fn left(&self) -> usize {
+        self.running + self.calls.len()
+    }
+}
+
 impl BlockingPool {
+    const fn new() -> Self {
+        let state = BlockingPoolState {
+            calls: VecDeque::new(),
+            running: 0,
+            is_awaited: false,
+            idle: Vec::new(),
+            threads: 0,
+            is_waking: false,
+        };
+        Self { state: Mutex::new(state), ended: Condvar::new() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BlockingPoolState> {
         // No code that can panic runs under the lock.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait_until_ended(&self, deadline: Duration) -> usize {
+        let mut state = self.lock();
+        state.is_awaited = true;
+        let is_busy = |state: &mut BlockingPoolState| state.left() > 0;
+        let waited = self.ended.wait_timeout_while(state, deadline, is_busy);
+        waited.unwrap_or_else(PoisonError::into_inner).0.left()
+    }
+
+    /// Counts a call that has ended. Notifies only if that is awaited, because it is a system call.
+    fn end_call(&self) -> MutexGuard<'_, BlockingPoolState> {
+        let mut state = self.lock();
+        state.running -= 1;
+        if state.is_awaited && state.left() == 0 {
+            self.ended.notify_all();
+        }
+        state
     }
 
     fn submit(&'static self, call: Call) {
@@ -114,9 +158,10 @@ impl BlockingPool {
         while state.threads == 0
             && let Some(call) = state.calls.pop_front()
         {
+            state.running += 1;
             drop(state);
             call();
-            state = self.lock();
+            state = self.end_call();
         }
     }
 
@@ -126,9 +171,10 @@ impl BlockingPool {
         state.is_waking = false;
         loop {
             state = if let Some(call) = state.calls.pop_front() {
+                state.running += 1;
                 self.wake_one(state);
                 call();
-                self.lock()
+                self.end_call()
             } else if let Some(state) = self.wait(state) {
                 state
             } else {
@@ -164,8 +210,7 @@ impl BlockingPool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::sync::Barrier;
+    use std::sync::{Arc, Barrier, mpsc};
 
     use futures_util::FutureExt;
 
@@ -189,6 +234,28 @@ mod tests {
     async fn a_call_may_start_tasks() {
         // Panics without a runtime.
         let _runtime = blocking(Handle::current).await;
+    }
+
+    #[test]
+    fn running_and_waiting_calls_are_waited_for() {
+        let pool: &'static BlockingPool = Box::leak(Box::new(BlockingPool::new()));
+        let calls = MAX_THREADS + 5;
+        let (done, results) = mpsc::sync_channel(calls);
+        let (go_on, may_go_on) = mpsc::sync_channel::<()>(1);
+        let may_go_on = Arc::new(Mutex::new(may_go_on));
+        for number in 0..calls {
+            let (done, may_go_on) = (done.clone(), Arc::clone(&may_go_on));
+            pool.submit(Box::new(move || {
+                // Fails once the sender is dropped.
+                let _ = may_go_on.lock().unwrap().recv();
+                done.send(number).unwrap();
+            }));
+        }
+        assert_eq!(pool.wait_until_ended(Duration::ZERO), calls);
+        drop(go_on);
+        assert_eq!(pool.wait_until_ended(Duration::MAX), 0);
+        drop(done);
+        assert_eq!(results.into_iter().count(), calls);
     }
 
     #[tokio::test(flavor = "multi_thread")]

@@ -16,6 +16,7 @@ use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
 use super::tending;
+use crate::base::blocking::wait_for_blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
@@ -35,7 +36,8 @@ use crate::storage::{lists, purge, spool_options, statistics};
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
-/// The time that running requests get to finish when the daemon stops.
+/// The time that running requests get to finish when the daemon stops, and again the work on the
+/// disk that they leave.
 const STOP_WITHIN: Duration = Duration::from_secs(10);
 
 /// The interval at which failed writes of stored pages are logged.
@@ -98,6 +100,11 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
     // Tasks that are still running are aborted. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    // A call of a task that has ended may still write.
+    let left = wait_for_blocking(STOP_WITHIN);
+    if left > 0 {
+        warn!(left, "not all work on the disk ended in time");
+    }
     if let Err(error) = spool.flush() {
         warn!(error = error_chain(&error), "the last pages could not be stored");
     }

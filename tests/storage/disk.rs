@@ -145,6 +145,28 @@ fn a_full_disk_loses_no_stored_entry() {
 
 #[test]
 #[ignore = "needs root and mount"]
+fn the_daemon_stops_while_a_client_stalls_and_the_disk_has_failed() {
+    let _alone = heavy();
+    let disk = SmallDisk::mount("8m");
+    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
+    daemon.up();
+    assert_kept(&daemon, &origin, "online");
+    daemon.settle();
+    // The body fits neither on the disk nor into the buffers between the daemon and the client,
+    // which reads nothing.
+    let mut stalled = daemon.client();
+    stalled.ask(&origin.url("/big/200000000"), "");
+    daemon.tells("the page cannot be stored");
+    assert!(daemon.down().success());
+    drop(stalled);
+    daemon.up();
+    daemon.ok(&["offline"]);
+    assert_kept(&daemon, &origin, "after the stop");
+    assert_eq!(daemon.run(&["fsck", "--deep"]).status, 0);
+}
+
+#[test]
+#[ignore = "needs root and mount"]
 fn an_unstored_response_is_reported_in_its_head_and_on_the_home_page() {
     let _alone = heavy();
     let disk = SmallDisk::mount("8m");
