@@ -98,13 +98,16 @@ pub(super) async fn open(
         // The proof of a Digest login cannot be checked, so that each request goes to the origin.
         Some(SiteLogin::Digest { .. }) | None => None,
     };
+    let session = login
+        .as_ref()
+        .map(|login| SiteLogin::Basic(login.clone()).session(origin_of(&ask.places.public)));
     let mut opened = Vec::new();
     for (copy, record) in all.iter().filter(|(copy, record)| is_meant(copy) && may_check(record)) {
         let secret = login.as_ref().and_then(|login| record.secret_of(login));
         let (Some(secret), Some(client)) = (secret, client) else { continue };
         let candidates = [LoginCandidate::Hash(record.hash().clone())];
         let logins = &context.clients.access.site_logins;
-        match logins.check(client.peer, secret.as_bytes(), &candidates).await {
+        match logins.check_login(client.peer, session, secret.as_bytes(), &candidates).await {
             Ok(_) => opened.push(copy.identity()),
             Err(LoginRefusal::Wrong) => {}
             Err(refusal) => {

@@ -146,6 +146,45 @@ fn nothing_stored_contains_a_password() {
     assert!(!secrets.iter().any(|secret| log.contains(secret)), "{log}");
 }
 
+#[test]
+#[ignore = "slow"]
+fn a_changed_password_is_no_guess_for_each_page_stored_with_the_old_one() {
+    let (mut daemon, mut origin) = (Daemon::start(), Origin::start());
+    let page = |login: (&str, &str)| format!("pay of {}, seen with {}", login.0, login.1);
+    for number in 0..8 {
+        origin.on(&format!("/page/{number}"), move |exchange| {
+            let login = exchange.seen.fields.get("Authorization").unwrap_or_default().to_owned();
+            let passwords = [ADA.1, "new"].into_iter().map(|password| (ADA.0, password));
+            let user = passwords.into_iter().find(|user| basic(*user).contains(&login));
+            exchange.answer(&match user {
+                Some(user) if !login.is_empty() => Answer::html(page(user)),
+                _ => Answer::new(401, "text/html", "who?")
+                    .field("WWW-Authenticate", "Basic realm=\"staff\""),
+            })
+        });
+    }
+    let urls: Vec<_> = (0..8).map(|number| origin.url(&format!("/page/{number}"))).collect();
+    let new = (ADA.0, "new");
+    for url in &urls {
+        assert_eq!(get(&daemon, url, &basic(ADA)).text(), page(ADA));
+        // Each session makes its own hash.
+        daemon.restart();
+    }
+    assert_eq!(get(&daemon, &urls[0], &basic(new)).text(), page(new), "online the site decides");
+    part(&daemon, &mut origin);
+    assert_eq!(get(&daemon, &urls[0], &basic(new)).text(), page(new));
+    for _ in 0..2 {
+        for url in &urls[1..] {
+            assert_eq!(get(&daemon, url, &basic(new)).status, 401, "{url}");
+            assert_eq!(get(&daemon, url, &basic(ADA)).text(), page(ADA), "{url}");
+        }
+    }
+    assert_eq!(get(&daemon, &urls[0], &basic(ADA)).status, 401, "replaced");
+    let guess = |number: u32| get(&daemon, &urls[0], &basic((ADA.0, &number.to_string()))).status;
+    assert!((0..20).any(|number| guess(number) == 429), "other passwords are guesses");
+    assert_eq!(get(&daemon, &urls[1], &basic(new)).status, 401, "and the new one is none");
+}
+
 fn sha256(text: &str) -> String {
     hex::encode(sha2::Sha256::digest(text))
 }

@@ -2,9 +2,11 @@
 //! client.
 
 use std::net::IpAddr;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use lru::LruCache;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -21,6 +23,9 @@ const MAX_AT_ONCE: usize = 2;
 
 /// The longest time that a request waits until the check of its password begins.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
+
+/// Maximum number of counted logins that are remembered.
+const MAX_COUNTED: NonZeroUsize = NonZeroUsize::new(4096).unwrap();
 
 /// The hash to compare a password with.
 #[derive(Clone, Debug)]
@@ -57,13 +62,19 @@ struct LoginCache {
     keys: Keys,
     checked: Mutex<PasswordCache>,
     tries: Mutex<GuessCounter>,
+    /// The logins that were counted, and are not counted again.
+    counted: Mutex<LruCache<[u8; 32], ()>>,
 }
 
 impl Logins {
     /// Starts with an empty cache.
     pub(super) fn new() -> Result<Self, getrandom::Error> {
-        let known =
-            LoginCache { keys: Keys::new()?, checked: Mutex::default(), tries: Mutex::default() };
+        let known = LoginCache {
+            keys: Keys::new()?,
+            checked: Mutex::default(),
+            tries: Mutex::default(),
+            counted: Mutex::new(LruCache::new(MAX_COUNTED)),
+        };
         let (known, slots) = (Arc::new(known), Arc::new(Semaphore::new(MAX_AT_ONCE)));
         Ok(Self { known, slots, throttle: LogThrottle::default() })
     }
@@ -83,6 +94,23 @@ impl Logins {
         password: &[u8],
         candidates: &[LoginCandidate],
     ) -> Result<usize, LoginRefusal> {
+        self.check_login(client, None, password, candidates).await
+    }
+
+    /// Like [`check`](Self::check), for a login that is compared with the hashes of many stored
+    /// pages, one after the other. Together these are one guess. `login` is the same for all, and
+    /// differs from that of any other site, user or password.
+    ///
+    /// # Errors
+    ///
+    /// As for [`check`](Self::check).
+    pub async fn check_login(
+        &self,
+        client: IpAddr,
+        login: Option<[u8; 32]>,
+        password: &[u8],
+        candidates: &[LoginCandidate],
+    ) -> Result<usize, LoginRefusal> {
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
@@ -93,14 +121,14 @@ impl Logins {
         if let Some(known) = self.known.outcome(password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
-        lock(&self.known.tries).begin(client, Instant::now()).map_err(LoginRefusal::TooOften)?;
+        let is_counted = self.known.begin(client, login).map_err(LoginRefusal::TooOften)?;
         let (known, password, candidates) =
             (Arc::clone(&self.known), password.to_vec(), candidates.to_vec());
         // If the client leaves, the check continues: it still occupies its slot and counts as an
         // attempt.
         let checked = spawn_blocking(move || {
             let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
-            if right.is_some() {
+            if right.is_some() && is_counted {
                 lock(&known.tries).record_success(client);
             }
             drop(slot);
@@ -119,6 +147,20 @@ impl Logins {
 }
 
 impl LoginCache {
+    /// Counts an attempt, unless `login` was counted before. Returns whether it counted, or the
+    /// waiting time of the client.
+    fn begin(&self, client: IpAddr, login: Option<[u8; 32]>) -> Result<bool, Duration> {
+        let mut counted = lock(&self.counted);
+        if login.is_some_and(|login| counted.get(&login).is_some()) {
+            return Ok(false);
+        }
+        lock(&self.tries).begin(client, Instant::now())?;
+        if let Some(login) = login {
+            counted.put(login, ());
+        }
+        Ok(true)
+    }
+
     /// The cached result: the index of the candidate that matches, or `Some(None)` if no candidate
     /// matches. `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
@@ -215,6 +257,30 @@ mod tests {
         assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
         let elsewhere = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
         assert_eq!(logins.check(elsewhere, b"f", &candidates).await, Err(LoginRefusal::Wrong));
+    }
+
+    #[tokio::test]
+    async fn one_login_is_one_guess_for_all_hashes() {
+        let logins = Logins::new().unwrap();
+        let hashes: Vec<_> = (0..8)
+            .map(|number| if number < 7 { "old" } else { "new" })
+            .map(|password| [LoginCandidate::Hash(PasswordHash::make(password).unwrap())])
+            .collect();
+        let check = |login: u8, password: &'static [u8], hash: usize| {
+            logins.check_login(CLIENT, Some([login; 32]), password, &hashes[hash])
+        };
+        for hash in 0..7 {
+            assert_eq!(check(0, b"new", hash).await, Err(LoginRefusal::Wrong), "{hash}");
+        }
+        assert_eq!(check(0, b"new", 7).await, Ok(0));
+        // The right one takes back no guess of others.
+        let (mut refused, guesses) = (0, b"abcdefghijklmnopqrst");
+        for guess in 1..20 {
+            let outcome = check(guess, &guesses[guess.into()..], 0).await;
+            refused += u32::from(matches!(outcome, Err(LoginRefusal::TooOften(_))));
+        }
+        assert!(refused > 0);
+        assert_eq!(check(0, b"new", 0).await, Err(LoginRefusal::Wrong), "still no guess");
     }
 
     #[tokio::test]
