@@ -1,5 +1,6 @@
 //! Transfers a body to the spool and to its readers, and resumes it if it breaks off.
 
+mod held;
 mod rest;
 
 use std::pin::pin;
@@ -10,21 +11,20 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 use tracing::warn;
 use wwwoffle_spool::{Place, Writer};
 
 use self::rest::Resumption;
 use super::begin::AttemptEnd::{self, Changed, Done};
 use super::file::ResponseFile;
-use super::gather::{GatheredBytes, gather, size_of};
+use super::gather::{GatheredBytes, size_of};
 use super::part::SavedSegment;
 use super::resume::{self, BodyValidator};
 use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
 use super::{
-    AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, Feed, HeadOutcome, LeavingAction,
-    outdated, unread,
+    AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, Feed, LeavingAction, outdated, unread,
 };
 use crate::base::error_chain::error_chain;
 use crate::base::owner::ResponseOwner;
@@ -36,9 +36,6 @@ use wwwoffle_http::head;
 /// Maximum wait for the end of a body after all bytes of its declared length have arrived. The last
 /// bytes are held back during this wait.
 const END_WITHIN: Duration = Duration::from_secs(1);
-
-/// Maximum time for which the head of a small response waits for the body.
-const HELD_WITHIN: Duration = Duration::from_millis(50);
 
 /// The time for which a download with readers continues when the daemon stops. It is shorter than
 /// the time that the daemon waits, so that the bytes can still be saved.
@@ -136,34 +133,6 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         Self { answers: places, ..self }
     }
 
-    /// Creates the file, and publishes the head.
-    pub(super) async fn begin(&mut self) {
-        if let Some(writer) = self.writer().await {
-            self.storing.file = ResponseFile::Begun(writer);
-        }
-    }
-
-    /// Takes the writer, after the file is created and the head published. `None` if the disk has
-    /// failed or the body is too large: the body then passes to its readers only.
-    async fn writer(&mut self) -> Option<Writer> {
-        let writer = match std::mem::take(&mut self.storing.file) {
-            ResponseFile::New(new) => match new.begin(self.ground.store).await {
-                Ok((writer, tail)) => {
-                    self.feed().set_disk(Arc::new(tail));
-                    Some(writer)
-                }
-                Err(error) => {
-                    self.stop_after(error);
-                    None
-                }
-            },
-            ResponseFile::Begun(writer) => Some(writer),
-            ResponseFile::None => None,
-        };
-        self.publish_head(self.storing.disk_error.is_none());
-        writer
-    }
-
     /// Stops storing, because the disk has failed.
     fn stop_after(&mut self, error: wwwoffle_spool::Error) {
         let (url, reason) = (self.download.url(), error_chain(&error));
@@ -173,20 +142,6 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
         }
         self.storing.disk_error = Some(error);
         self.feed().spill();
-    }
-
-    fn publish_head(&mut self, is_stored: bool) {
-        if let Some(head) = self.storing.head.take() {
-            let head = AnswerHead { is_stored, ..head };
-            self.download.set_head(HeadOutcome::Keeping(Arc::new(head)));
-        }
-    }
-
-    /// Reports a failure instead of the head, unless the head is published.
-    fn fail_head(&mut self, failure: &Arc<Failure>) {
-        if self.storing.head.take().is_some() {
-            self.download.set_head(HeadOutcome::Failed(Arc::clone(failure)));
-        }
     }
 
     /// Transfers the body until it ends, or is no longer wanted. If the file is not begun, a body
@@ -253,26 +208,15 @@ impl<'a, A: OriginClient> BodyTransfer<'a, A> {
     /// Transfers the current response to its end, and returns its trailers.
     async fn pump(&mut self, body: &mut AnswerBody) -> Result<Option<HeaderMap>, Failure> {
         loop {
-            // A dropped `gather` loses nothing: it waits only while it holds no bytes.
-            let within = if self.storing.head.is_some() { HELD_WITHIN } else { Duration::MAX };
-            let Ok(mut gathered) = self.run_until_ended(timeout(within, gather(body))).await?
-            else {
-                self.begin().await;
-                continue;
-            };
-            if gathered.end.is_none() && self.is_complete_with(&gathered.stretch) {
-                // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the
-                // end it is unknown whether these bytes are the last.
-                let within = if self.storing.head.is_some() { HELD_WITHIN } else { END_WITHIN };
-                let mut rest = self.run_until_ended(timeout(within, gather(body))).await?;
-                if rest.is_err() && self.storing.head.is_some() {
-                    self.begin().await;
-                    rest = self.run_until_ended(timeout(END_WITHIN, gather(body))).await?;
-                }
-                if let Ok(GatheredBytes { stretch, end }) = rest {
-                    gathered.stretch.extend(stretch);
-                    gathered.end = end;
-                }
+            let Some(mut gathered) = self.gather(body, Duration::MAX).await? else { continue };
+            // The end follows soon, for example in an empty frame (RFC 9113 §6.1). Before the end it
+            // is unknown whether these bytes are the last.
+            if gathered.end.is_none()
+                && self.is_complete_with(&gathered.stretch)
+                && let Some(GatheredBytes { stretch, end }) = self.gather(body, END_WITHIN).await?
+            {
+                gathered.stretch.extend(stretch);
+                gathered.end = end;
             }
             let length = self.feed().length().saturating_add(size_of(&gathered.stretch));
             // A response may end before the requested range does (RFC 9110 §15.3.7.2). Then the
