@@ -52,12 +52,22 @@ pub enum BadReport {
 ///
 /// [`BadReport`] names the first invalid field.
 pub fn check(report: &ChangeReport) -> Result<Option<ChangeReport>, BadReport> {
+    let report = read(report)?;
+    let is_bad = |select: &String| PagePart::new(Some(select), None).is_err();
+    if report.as_ref().and_then(|report| report.select.as_ref()).is_some_and(is_bad) {
+        return Err(BadReport::Selector);
+    }
+    Ok(report)
+}
+
+/// The same without a check of the selector, which takes longer than the rest.
+fn read(report: &ChangeReport) -> Result<Option<ChangeReport>, BadReport> {
     let field = |text: &Option<String>| {
         text.as_deref().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned)
     };
     let [select, words, mail] = [&report.select, &report.words, &report.mail].map(field);
     let is_long = |text: &Option<String>| text.as_ref().is_some_and(|text| text.len() > MAX_FIELD);
-    if is_long(&select) || PagePart::new(select.as_deref(), None).is_err() {
+    if is_long(&select) {
         return Err(BadReport::Selector);
     }
     if is_long(&words) {
@@ -87,7 +97,7 @@ fn is_address(text: &str) -> bool {
 #[must_use]
 pub fn of(monitor: &MonitorSummary) -> Option<ChangeReport> {
     // The file may have been changed by hand, and the address goes into the header of a mail.
-    check(&serde_json::from_str(monitor.report.as_deref()?).ok()?).ok().flatten()
+    read(&serde_json::from_str(monitor.report.as_deref()?).ok()?).ok().flatten()
 }
 
 /// The chosen part, words and address of a report in one line, for lists.
@@ -100,7 +110,7 @@ pub fn describe(report: &ChangeReport) -> String {
     texts.map(|text| shown::text(&text)).collect::<Vec<_>>().join(" ")
 }
 
-/// The part of the page whose changes are reported.
+/// The part of the page whose changes are reported. With an invalid selector it is the whole page.
 #[must_use]
 pub fn part(report: &ChangeReport) -> PagePart {
     PagePart::new(report.select.as_deref(), report.words.as_deref()).unwrap_or_default()
