@@ -38,6 +38,7 @@ mod tls;
 mod tls_details;
 mod tls_error;
 mod trailers;
+mod usage_meter;
 mod verify;
 mod via;
 
@@ -69,6 +70,7 @@ use step::{AttemptOutcome, Tries};
 pub use tls::Tls;
 pub use tls_details::TlsDetails;
 pub use tls_error::{CertificateFault, TlsFault};
+pub(crate) use usage_meter::UsageMeter;
 pub use via::{ParentFault, Via};
 
 use crate::base::tasks::Tasks;

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::quota::UsageMeter;
 use crate::base::statistics::usage::UsageAccount;
 use crate::base::statistics::{Account, Outcome, ResponseCounter};
+use crate::net::upstream::UsageMeter;
 
 /// A connection to an origin that counts the bytes which go to a client unchanged.
 #[derive(Debug)]

@@ -136,7 +136,7 @@ pub(super) fn respond(
     delivery.amend(&mut parts.headers);
     // The HTTP version and the extensions belong to the connection to the origin, so they are not
     // copied.
-    let body = quota::metered(body::unstored(incoming), quota::account(context, &ask.owner));
+    let body = body::unstored(incoming.metered(quota::account(context, &ask.owner)));
     let mut response = Response::new(recode::body(delivery, body));
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;

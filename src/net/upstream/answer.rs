@@ -17,8 +17,10 @@ use super::multiplexed::Slot;
 use super::pool::Permit;
 use super::streamed::StreamedBody;
 use super::trailers::cleaned;
+use super::usage_meter::UsageMeter;
 use super::{Failure, Origin, Upstream};
 use crate::base::statistics::Account;
+use crate::base::statistics::usage::UsageAccount;
 
 /// A final response: status and fields as sent by the origin, and the body as a stream.
 pub type Answer = Response<AnswerBody>;
@@ -65,6 +67,7 @@ pub struct AnswerBody {
     waiting: bool,
     patience: Duration,
     account: Option<Arc<Account>>,
+    usage: Option<UsageMeter>,
 }
 
 #[derive(Debug)]
@@ -141,9 +144,25 @@ impl AnswerBody {
         Self { account: Some(account), ..self }
     }
 
+    /// Counts the received bytes for a client, and slows them down to its rate. If its quota is used
+    /// up, the body ends with [`Failure::OverQuota`].
+    pub(crate) fn metered(self, account: Option<Arc<UsageAccount>>) -> Self {
+        Self { usage: account.map(UsageMeter::new), ..self }
+    }
+
+    /// Counts bytes that have arrived.
+    fn count(&mut self, bytes: usize) -> Result<(), Failure> {
+        if let Some(account) = &self.account {
+            account.fetched(bytes);
+        }
+        let counted = self.usage.as_mut().map_or(Ok(()), |usage| usage.count(bytes));
+        // The last bytes have already arrived.
+        if self.source.is_end_stream() { Ok(()) } else { counted }
+    }
+
     fn with(source: ConnectionBody, patience: Duration) -> Self {
         let stall = Box::pin(tokio::time::sleep(patience));
-        let mut body = Self { source, stall, waiting: false, patience, account: None };
+        let mut body = Self { source, stall, waiting: false, patience, account: None, usage: None };
         if body.is_end_stream() {
             body.source.give_back();
         }
@@ -159,11 +178,16 @@ impl Body for AnswerBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
+        if let Some(usage) = &mut self.usage {
+            ready!(usage.poll_ready(cx));
+        }
         if let Poll::Ready(frame) = self.source.poll_frame(cx) {
             self.waiting = false;
-            let frame = frame.map(|frame| frame.map(cleaned));
-            if let (Some(account), Some(Ok(frame))) = (&self.account, &frame) {
-                account.fetched(frame.data_ref().map_or(0, Bytes::len));
+            let mut frame = frame.map(|frame| frame.map(cleaned));
+            if let Some(Ok(piece)) = &frame
+                && let Err(failure) = self.count(piece.data_ref().map_or(0, Bytes::len))
+            {
+                frame = Some(Err(failure));
             }
             match &frame {
                 Some(Err(_)) => self.source.abandon(),
