@@ -3,7 +3,7 @@
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::{Client, Daemon, Tls, Trust, eventually, heavy};
@@ -236,14 +236,13 @@ fn many_hosts_do_not_fill_the_memory() {
     };
     // The cache has room for fewer certificates than these hosts need, so it is full from here on.
     (0..300).for_each(visit);
-    let (before, begun) = (daemon.memory_kib(), Instant::now());
+    let before = daemon.memory_kib();
     (300..800).for_each(visit);
     let half = daemon.memory_kib();
     (800..1_300).for_each(visit);
-    let (after, took) = (daemon.memory_kib(), begun.elapsed());
-    eprintln!("300 hosts: {before} KiB; 800: {half} KiB; 1300: {after} KiB; 1000 in {took:.1?}");
+    let after = daemon.memory_kib();
+    eprintln!("300 hosts: {before} KiB; 800: {half} KiB; 1300: {after} KiB");
     assert!(after.saturating_sub(before) < 8 * 1024, "1000 more hosts: {before} to {after} KiB");
     assert!(after.saturating_sub(half) < 2 * 1024, "the last 500: {half} to {after} KiB");
-    assert!(took < LIMIT, "1000 hosts took {took:?}");
     eventually("all connections have ended", || daemon.status()["connections"] == 0);
 }
