@@ -151,8 +151,14 @@ fn a_browser_reads_ftp_in_the_gateway() {
         let listing = read(&daemon, &at("/pub/"));
         assert_eq!(listing.status, 200, "{mode}: {}", listing.text());
         assert!(listing.text().contains(&format!("href=\"{}\"", at("/pub/page.html"))), "{mode}");
-        let page = read(&daemon, &at("/pub/page.html")).text();
-        assert!(page.contains(&at("/pub/other")), "{mode}: {page}");
+        let page = read(&daemon, &at("/pub/page.html"));
+        assert!(page.text().contains(&at("/pub/other")), "{mode}: {}", page.text());
+        // Its images and styles come over FTP, too.
+        let policy = page.field("Content-Security-Policy");
+        for kind in ["img-src", "style-src"] {
+            let sources = policy.split("; ").find(|part| part.starts_with(kind)).unwrap();
+            assert!(sources.contains("/ftp/"), "{mode}: {policy}");
+        }
     }
     // Browsers do not open FTP URLs, so our own pages lead to the gateway.
     let list = daemon.page(&format!("/index/ftp/{}", server.addr)).text();

@@ -274,7 +274,7 @@ pub(in crate::proxy) fn response_fields(
 /// script. Its origin is opaque (HTML §7.1.5), so it is neither our origin nor that of any other
 /// page.
 fn policy(origin: &LocalOrigin) -> String {
-    let inside = format!("{origin}/http/ {origin}/https/");
+    let inside = format!("{origin}/http/ {origin}/https/ {origin}/ftp/");
     format!(
         "sandbox allow-forms allow-popups allow-popups-to-escape-sandbox \
          allow-top-navigation-by-user-activation allow-downloads; default-src 'none'; script-src 'none'; \

@@ -52,9 +52,12 @@ impl Listing {
         let url = shown::full_text(url);
         let url = Escaped(&url);
         let mut page = format!(
-            "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n<title>{url}</title>\n\
-             <style>td {{ padding-right: 2em }} .n {{ text-align: right }}</style>\n</head>\n\
-             <body>\n<h1>{url}</h1>\n<table>\n"
+            "<!DOCTYPE html>\n<html>\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"color-scheme\" content=\"light dark\">\n<title>{url}</title>\n\
+             <style>h1 {{ font-size: 1.4em }} h1, a {{ overflow-wrap: anywhere }} \
+             td {{ padding-right: 1em; vertical-align: top }} .n {{ text-align: right }}</style>\n\
+             </head>\n<body>\n<h1>{url}</h1>\n<table>\n"
         );
         if !is_top {
             page.push_str("<tr><td><a href=\"../\">../</a></td></tr>\n");
@@ -148,6 +151,8 @@ fn parse_facts(line: &[u8]) -> Option<ListedFile> {
             _ => {}
         }
     }
+    // The size of a directory is not that of its files.
+    file.size = file.size.filter(|_| !file.is_directory);
     Some(file)
 }
 

@@ -21,7 +21,7 @@ fn each_format_is_read() {
             &b"Type=file;Size=25;Modify=20240102030405.678;Perm=r; a; b"[..],
             file(b"a; b", Some(25), "2024-01-02 03:04"),
         ),
-        (Facts, b"type=dir;modify=x; pub", directory(b"pub", "")),
+        (Facts, b"size=4096;type=dir;modify=x; pub", directory(b"pub", "")),
         (Facts, b" no facts", file(b"no facts", None, "")),
         (Facts, b"size=99999999999999999999; big", file(b"big", None, "")),
         (Facts, b"type=OS.unix=slink:/a; link", file(b"link", None, "")),
