@@ -10,11 +10,16 @@ use wwwoffle_api::{DayUsage, QuotaItem, UsageReport};
 
 /// Lists the usage.
 pub(super) fn run(typed: &UsageArgs, context: &mut VerbContext<'_>) -> VerbResult {
-    let (control, out) = (context.settings.control()?, &mut *context.terminal.stdout);
+    let (control, terminal) = (context.settings.control()?, &mut context.terminal);
+    let out = &mut *terminal.stdout;
     let report: UsageReport = control.get(&format!("/api/usage?days={}", typed.days))?;
     if typed.csv {
         out.write_all(report.to_csv().as_bytes())?;
         return Ok(ExitStatus::Done);
+    }
+    if !report.is_counted && !typed.json {
+        let remedy = "`wwwoffle config set usage.count true` turns counting on";
+        writeln!(terminal.stderr, "wwwoffle: usage is not counted: {remedy}")?;
     }
     let usage = report.usage.iter().map(describe_day);
     print_lines(&report, typed.json, out, usage.chain(report.quotas.iter().map(describe_quota)))

@@ -95,6 +95,9 @@ fn nothing_is_counted_without_configuration() {
     let mut daemon = Daemon::start();
     daemon.get(&origin.url("/p"));
     assert!(daemon.page("/usage/").text().contains("Usage is not counted"));
+    let told = daemon.run(&["usage"]);
+    assert_eq!((told.status, told.out.as_str()), (0, ""));
+    assert!(told.err.contains("`wwwoffle config set usage.count true`"), "{told:?}");
     daemon.down();
     assert_eq!(file(&daemon), None);
 }

@@ -10,8 +10,9 @@ use crate::harness::{After, Answer, Authority, Daemon, Origin, TlsOrigin, Trust}
 use crate::site::browser::furnish;
 
 /// The configuration: older versions are stored, a failure is not retried, one address is blocked
-/// and another needs confirmation.
-const CONFIG: &str = "[caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
+/// and another needs confirmation. Usage is counted, with a quota.
+const CONFIG: &str = "[usage]\ncount = true\nquotas = [\"*: 500 GB per month\"]\n\
+    [caching]\nkeep-versions = 5\n[fetch-options]\nattempts = 1\n\
     [dont-get]\nurls = [\"*://*/blocked\"]\n\
     [[offline-options.for]]\nurl = \"*://*/asked-first\"\nconfirm-requests = true\n";
 
