@@ -1,4 +1,4 @@
-//! Quotas: how much each user and client may use in a day or a month, and how fast.
+//! Quotas: the amount that each user and client may use in a day or a month, and their speed.
 
 use super::amounts::Size;
 use crate::source::{
@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const MIN_RATE: u64 = 10_000;
 
 wwwoffle_url::named! {
-    /// What a quota limits.
+    /// The measure of a quota.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum QuotaMeasure {
         /// Bytes of bodies that were fetched from origins.
@@ -25,12 +25,12 @@ wwwoffle_url::named! {
 }
 
 wwwoffle_url::named! {
-    /// The time after which a quota is renewed.
+    /// The period of a quota.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum QuotaPeriod {
-        /// At midnight, in the time zone of the system.
+        /// A day, in the time zone of the system.
         Day = "day",
-        /// At the beginning of a month.
+        /// A calendar month.
         Month = "month",
     }
 }
@@ -41,8 +41,8 @@ pub struct Quotas(Vec<QuotaEntry>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct QuotaEntry {
-    who: QuotaHolder,
-    what: QuotaAmount,
+    holder: QuotaHolder,
+    amount: QuotaAmount,
 }
 
 /// The users and clients of an entry.
@@ -63,9 +63,9 @@ enum QuotaAmount {
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaLimit {
-    /// What is limited.
+    /// The measure.
     pub measure: QuotaMeasure,
-    /// When the quota is renewed.
+    /// The period after which the quota is renewed.
     pub period: QuotaPeriod,
     /// The number of bytes or requests.
     pub most: u64,
@@ -84,8 +84,8 @@ impl Quotas {
     #[must_use]
     pub fn limits(&self, user: Option<&str>, client: Option<IpAddr>) -> Vec<QuotaLimit> {
         let mut limits: Vec<QuotaLimit> = Vec::new();
-        for entry in self.0.iter().filter(|entry| entry.who.includes(user, client)) {
-            if let QuotaAmount::Limit(limit) = entry.what
+        for entry in self.0.iter().filter(|entry| entry.holder.includes(user, client)) {
+            if let QuotaAmount::Limit(limit) = entry.amount
                 && !limits
                     .iter()
                     .any(|known| (known.measure, known.period) == (limit.measure, limit.period))
@@ -99,11 +99,11 @@ impl Quotas {
     /// The rate for a user or client, in bytes per second; see [`Quotas::limits`].
     #[must_use]
     pub fn rate(&self, user: Option<&str>, client: Option<IpAddr>) -> Option<u64> {
-        self.0.iter().filter(|entry| entry.who.includes(user, client)).find_map(|entry| match entry
-            .what
-        {
-            QuotaAmount::Rate(rate) => Some(rate),
-            QuotaAmount::Limit(_) => None,
+        self.0.iter().filter(|entry| entry.holder.includes(user, client)).find_map(|entry| {
+            match entry.amount {
+                QuotaAmount::Rate(rate) => Some(rate),
+                QuotaAmount::Limit(_) => None,
+            }
         })
     }
 }
@@ -144,10 +144,10 @@ impl QuotaHolder {
 impl QuotaEntry {
     fn parse(text: &str) -> Result<Self, &'static str> {
         // A user name has no colon, so the last one with a blank ends it.
-        let (who, what) =
+        let (holder, amount) =
             text.rsplit_once(": ").ok_or("it has no \": \" after the user or client")?;
-        let (amount, period) = what.rsplit_once(" per ").ok_or("the period is missing")?;
-        let (who, amount) = (QuotaHolder::parse(who.trim())?, amount.trim());
+        let (amount, period) = amount.rsplit_once(" per ").ok_or("the period is missing")?;
+        let (holder, amount) = (QuotaHolder::parse(holder.trim())?, amount.trim());
         let (measure, most) = match amount.rsplit_once(' ') {
             Some((number, "requests")) => (QuotaMeasure::Requests, count(number)?),
             Some((number, "queued")) => (QuotaMeasure::Queued, count(number)?),
@@ -160,10 +160,10 @@ impl QuotaEntry {
                 return Err("only bytes are limited per second");
             }
             "second" if most < MIN_RATE => return Err("a rate is at least 10 kB per second"),
-            "second" => return Ok(Self { who, what: QuotaAmount::Rate(most) }),
+            "second" => return Ok(Self { holder, amount: QuotaAmount::Rate(most) }),
             _ => return Err("the periods are \"second\", \"day\" and \"month\""),
         };
-        Ok(Self { who, what: QuotaAmount::Limit(QuotaLimit { measure, period, most }) })
+        Ok(Self { holder, amount: QuotaAmount::Limit(QuotaLimit { measure, period, most }) })
     }
 }
 
