@@ -7,6 +7,7 @@ pub mod control;
 mod front;
 mod http2;
 pub mod listener;
+mod parking;
 pub mod repeat;
 mod resets;
 mod service;

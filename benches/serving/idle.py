@@ -18,10 +18,13 @@ CONNECTIONS = 10_000
 # By then the daemon has finished the work after its start, in seconds.
 RESTS_AFTER = 2
 
+# By then the memory of connections without a request has been returned to the system, in seconds.
+IDLE_AFTER = 15
 
-def resident(proxy):
+
+def resident(proxy, rests_after=RESTS_AFTER):
     """Its memory, and the part that is not shared with other processes."""
-    time.sleep(RESTS_AFTER)
+    time.sleep(rests_after)
     return [{"rss": proxy.process.resident(), "memory": proxy.memory()}]
 
 
@@ -37,7 +40,7 @@ def memory(bench):
         with contextlib.ExitStack() as opened:
             for _ in range(CONNECTIONS):
                 opened.enter_context(asked_once(proxy, origin))
-            figures[f"{proxy.name}, 10,000 idle connections"] = resident(proxy)
+            figures[f"{proxy.name}, 10,000 idle connections"] = resident(proxy, IDLE_AFTER)
     row = Row("memory", figures, RESIDENT)
     row.wants("rss", 20, "wwwoffle, idle", of=None)
     row.wants("rss", 60, f"wwwoffle, {many.name}", of=None)

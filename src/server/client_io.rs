@@ -11,6 +11,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 use tracing::debug;
 
+use super::parking::ParkingTimer;
 use super::repeat::Replayer;
 use super::resets::ResetCounter;
 use crate::base::patient_io::WriteTimer;
@@ -41,6 +42,8 @@ pub struct ClientIo<T> {
     gate: Option<Gate>,
     /// The replayer, which answers repeated requests without hyper, if there is one.
     replayer: Option<Box<Replayer>>,
+    /// Parks the connection, if it may be parked.
+    parking: Option<ParkingTimer>,
     /// The deadline for the response after the client has closed its half.
     half_closed: Option<Pin<Box<Sleep>>>,
     /// The time for which a client that has closed its half may wait for the first byte of its
@@ -74,6 +77,7 @@ impl<T> ClientIo<T> {
             interims: Interims::default(),
             gate: None,
             replayer: None,
+            parking: None,
             half_closed: None,
             half_closed_limit: patience,
             has_begun: false,
@@ -94,6 +98,13 @@ impl<T> ClientIo<T> {
     #[must_use]
     pub(super) fn with_replayer(mut self, replayer: Replayer) -> Self {
         self.replayer = Some(Box::new(replayer));
+        self
+    }
+
+    /// Lets `timer` park the connection between two requests. Only with a replayer.
+    #[must_use]
+    pub(super) fn parked_by(mut self, timer: ParkingTimer) -> Self {
+        self.parking = Some(timer);
         self
     }
 
@@ -159,13 +170,30 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         Poll::Ready(Ok(()))
     }
 
+    /// Whether every request was answered, and no part of another one was received. `None` if that
+    /// is unknown.
+    fn is_answered(&self) -> Option<bool> {
+        let heads = self.gate.as_ref().and_then(Gate::between);
+        heads.zip(self.replayer.as_ref()).map(|(heads, replayer)| replayer.is_idle(heads))
+    }
+
+    /// Whether the connection is parked, so that hyper sees its end.
+    fn is_parked(&self) -> bool {
+        self.parking.as_ref().is_some_and(ParkingTimer::is_parked)
+    }
+
+    /// Waits until the connection is parked, after the client has sent nothing.
+    fn poll_parked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let is_idle = self.is_answered() == Some(true);
+        match &mut self.parking {
+            Some(timer) => timer.poll_parked(cx, is_idle),
+            None => Poll::Pending,
+        }
+    }
+
     /// Waits while a client that closed its half may still wait for its response.
     fn poll_half_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let heads = self.gate.as_ref().and_then(Gate::between);
-        let is_answered = heads
-            .zip(self.replayer.as_ref())
-            .is_none_or(|(heads, replayer)| replayer.is_idle(heads));
-        if is_answered {
+        if self.is_answered().unwrap_or(true) {
             return Poll::Ready(());
         }
         self.presence.set_half_closed();
@@ -223,6 +251,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.is_parked() {
+            return Poll::Ready(Ok(()));
+        }
         loop {
             ready!(this.poll_answering(cx))?;
             if this.replayer.as_mut().is_some_and(|replayer| replayer.ends_its_turn()) {
@@ -245,13 +276,19 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 return Poll::Ready(Ok(()));
             }
             if this.half_closed.is_none() {
-                ready!(Pin::new(&mut this.inner).poll_read(cx, buffer))?;
+                match Pin::new(&mut this.inner).poll_read(cx, buffer) {
+                    Poll::Ready(read) => read?,
+                    Poll::Pending => return this.poll_parked(cx).map(Ok),
+                }
             }
             if buffer.filled().len() == before && buffer.remaining() > 0 {
                 ready!(this.poll_half_closed(cx));
                 return Poll::Ready(Ok(()));
             }
             this.has_begun = false;
+            if let Some(timer) = &mut this.parking {
+                timer.note_use();
+            }
             let fresh = buffer.filled_mut().get_mut(before..).unwrap_or_default();
             if let (Some(replayer), Some(heads)) = (&mut this.replayer, gate.between())
                 && replayer.take(heads, fresh)
@@ -293,6 +330,9 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientIo<T> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.is_parked() {
+            return Poll::Ready(Ok(()));
+        }
         ready!(self.poll_answering(cx))?;
         if self.linger.is_none() {
             ready!(self.watch_flush(cx, AsyncWrite::poll_shutdown))?;

@@ -4,13 +4,17 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tracing::debug;
 
 use super::client_io::ClientIo;
 use super::http2;
+use super::parking::{LentStream, PARK_AFTER, ParkingTimer, next_bytes};
 use super::repeat::{ExchangeBody, Replayer};
 use super::service::Service;
 use crate::base::statistics::ResponseCounter;
@@ -46,14 +50,46 @@ where
     }
 }
 
-/// Speaks HTTP/1.1, like [`speak`].
+/// Speaks HTTP/1.1, like [`speak`]. Parks the connection while it waits for its next request.
 ///
 /// # Errors
 ///
 /// Those of [`speak`].
 pub(super) async fn speak_http1<T>(
     context: &Arc<ServerContext>,
-    stream: T,
+    mut stream: T,
+    connection: ClientConnection,
+) -> hyper::Result<()>
+where
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let mut first = Bytes::new();
+    loop {
+        let (lent, mut returned, timer) = LentStream::new(stream, first);
+        // Boxed, so that a parked connection does not need its memory.
+        Box::pin(answer_requests(context, lent, timer, connection.clone())).await?;
+        let Ok(parked) = returned.try_recv() else { return Ok(()) };
+        debug!("the connection is parked");
+        stream = parked;
+        let patience = context.base.config().options.idle_timeout.saturating_sub(PARK_AFTER);
+        let next = tokio::select! {
+            next = timeout(patience, next_bytes(&mut stream)) => next.unwrap_or_default(),
+            () = context.base.tasks.stopping() => Bytes::new(),
+        };
+        if next.is_empty() {
+            // The client has left, or is told so.
+            let _ = stream.shutdown().await;
+            return Ok(());
+        }
+        first = next;
+    }
+}
+
+/// Answers the requests of a client until it leaves or is parked.
+async fn answer_requests<T>(
+    context: &Arc<ServerContext>,
+    stream: LentStream<T>,
+    timer: ParkingTimer,
     connection: ClientConnection,
 ) -> hyper::Result<()>
 where
@@ -65,6 +101,7 @@ where
     let io = ClientIo::new(stream, options.socket_timeout)
         .with_gate()
         .with_replayer(replayer)
+        .parked_by(timer)
         .half_closed_for(options.head_timeout.max(options.socket_timeout));
     let service = Arc::new(Service(Arc::clone(context)));
     let (interims, presence) = (Some(io.interims()), io.presence());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::harness::faults::in_two;
-use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, request, site};
 
 #[test]
 fn connections_to_an_origin_are_reused() {
@@ -247,6 +247,30 @@ fn an_idle_connection_is_closed() {
         Ok(Some(head)) => assert_eq!(head.status, 408),
         other => assert!(matches!(other, Ok(None)), "half a head: {other:?}"),
     }
+}
+
+#[test]
+#[ignore = "slow"]
+fn a_parked_connection_answers_its_next_requests() {
+    let text = "[options]\nlog-level = \"debug\"\nidle-timeout = \"4s\"\n";
+    let (daemon, origin) = (Daemon::configured(text), Origin::start());
+    let parked = || daemon.log().matches("the connection is parked").count();
+    let page = |number| origin.url(&format!("/page/{number}.html"));
+    let mut client = daemon.client();
+    assert_eq!(client.get(&page(0)).whole().status, 200);
+    eventually("it is parked", || parked() == 1);
+    // A request in two pieces, then two requests in one.
+    let second = request("GET", &page(1), "");
+    client.send(&second[..2]);
+    client.send(&second[2..]);
+    assert_eq!(client.receive("GET").whole().body, daemon.get(&page(1)).body);
+    eventually("it is parked again", || parked() == 2);
+    client.send(request("GET", &page(2), "") + &request("GET", &page(3), ""));
+    for number in [2, 3] {
+        assert_eq!(client.receive("GET").whole().body, daemon.get(&page(number)).body);
+    }
+    assert!(matches!(client.head(), Ok(None)), "an idle connection is closed");
+    assert!(parked() >= 3);
 }
 
 #[test]
