@@ -45,8 +45,8 @@ use wwwoffle_http::head::has_credentials;
 /// is part of the key, so it is read completely first.
 pub const MAX_KEPT_POST: u64 = 256 * 1024;
 
-/// A POST whose body was read whole, so that it can be stored and queued; offline, also a PUT or
-/// DELETE.
+/// A POST whose body was read whole, so that it can be stored and queued; offline, also a PUT,
+/// PATCH or DELETE.
 #[derive(Debug)]
 pub struct Form {
     /// The body.
@@ -294,13 +294,13 @@ fn add_login(fields: &mut HeaderMap, url: &CanonicalUrl) {
     }
 }
 
-/// Whether a request with this method can be queued with its body. A PUT or DELETE is read whole
-/// only while offline: online it is forwarded as it arrives.
+/// Whether a request with this method can be queued with its body. A PUT, PATCH or DELETE is read
+/// whole only while offline: online it is forwarded as it arrives.
 #[must_use]
 pub fn is_form(method: &Method, mode: Mode) -> bool {
     match *method {
         Method::POST => true,
-        Method::PUT | Method::DELETE => !mode.may_dial(),
+        Method::PUT | Method::PATCH | Method::DELETE => !mode.may_dial(),
         _ => false,
     }
 }
@@ -350,7 +350,7 @@ fn method_kind(head: &ClientHead, is_form: bool, has_body: bool) -> MethodKind {
         Method::GET => MethodKind::Get,
         Method::HEAD => MethodKind::Head,
         Method::POST if is_form => MethodKind::Post,
-        Method::PUT | Method::DELETE if is_form => MethodKind::Upload,
+        Method::PUT | Method::PATCH | Method::DELETE if is_form => MethodKind::Upload,
         _ => MethodKind::Other,
     }
 }

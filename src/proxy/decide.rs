@@ -48,7 +48,7 @@ pub enum MethodKind {
     Head,
     /// A POST whose body is small enough to be part of the key.
     Post,
-    /// A PUT or DELETE that was read whole, because the mode is offline: it can be queued.
+    /// A PUT, PATCH or DELETE that was read whole, because the mode is offline: it can be queued.
     Upload,
     /// All other methods, and a GET or HEAD with a body or for a WebSocket: forwarded, never
     /// stored.
@@ -303,7 +303,7 @@ mod tests {
             "GET" => MethodKind::Get,
             "HEAD" => MethodKind::Head,
             "POST" => MethodKind::Post,
-            "PUT" | "DELETE" if mode == Mode::Offline => MethodKind::Upload,
+            "PUT" | "PATCH" | "DELETE" if mode == Mode::Offline => MethodKind::Upload,
             _ => MethodKind::Other,
         };
         let intent = match words[3] {

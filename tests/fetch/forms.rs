@@ -276,7 +276,7 @@ fn fetch_waits_for_a_form_that_is_being_sent() {
 }
 
 #[test]
-fn a_put_or_delete_of_a_person_is_queued_after_confirmation_and_sent_once() {
+fn a_put_patch_or_delete_of_a_person_is_queued_after_confirmation_and_sent_once() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.on("/notes?id=7", |exchange| {
         let body = String::from_utf8_lossy(exchange.body()?).into_owned();
@@ -295,8 +295,12 @@ fn a_put_or_delete_of_a_person_is_queued_after_confirmation_and_sent_once() {
     };
     let put = ("PUT", "Accept: text/html\r\nContent-Length: 4\r\n", "text");
     let chunked = "Accept: text/html\r\nTransfer-Encoding: chunked\r\n";
-    let requests =
-        [put, ("PUT", chunked, "5\r\nlater\r\n0\r\n\r\n"), ("DELETE", "Accept: text/html\r\n", "")];
+    let requests = [
+        put,
+        ("PUT", chunked, "5\r\nlater\r\n0\r\n\r\n"),
+        ("PATCH", put.1, "part"),
+        ("DELETE", "Accept: text/html\r\n", ""),
+    ];
     for (number, (method, fields, body)) in (1..).zip(requests) {
         let page = send(method, fields, body);
         assert_eq!(page.status, 504, "{}", page.text());
@@ -315,14 +319,14 @@ fn a_put_or_delete_of_a_person_is_queued_after_confirmation_and_sent_once() {
     let large = 256 * 1024 + 1;
     let fields = format!("Accept: text/html\r\nContent-Length: {large}\r\n");
     assert_eq!(send("PUT", &fields, &"x".repeat(large)).status, 413);
-    assert_eq!(daemon.queue().len(), 3);
+    assert_eq!(daemon.queue().len(), 4);
 
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
     let asked = origin.asked("/notes?id=7");
     let mut methods: Vec<_> = asked.iter().map(|seen| seen.method.as_str()).collect();
     methods.sort_unstable();
-    assert_eq!(methods, ["DELETE", "PUT", "PUT"]);
+    assert_eq!(methods, ["DELETE", "PATCH", "PUT", "PUT"]);
 
     daemon.ok(&["offline"]);
     let page = send(put.0, put.1, put.2).text();

@@ -352,7 +352,8 @@ impl CanonicalUrl {
         self.with_form("POST", body_sha256)
     }
 
-    /// Like [`with_post`](Self::with_post), for a form with the method POST, PUT or DELETE.
+    /// Like [`with_post`](Self::with_post), for a form with the method POST, PUT, PATCH or
+    /// DELETE.
     #[must_use]
     pub fn with_form(&self, method: &str, body_sha256: &[u8; 32]) -> Self {
         let mut text = self.slice(0, self.path_end).to_owned();
@@ -385,7 +386,8 @@ impl CanonicalUrl {
             Some((before, end)) => (Some(before), end),
             None => (None, arguments),
         };
-        let is_form = ["POST:", "PUT:", "DELETE:"].iter().any(|method| end.starts_with(method));
+        let methods = ["POST:", "PUT:", "PATCH:", "DELETE:"];
+        let is_form = methods.iter().any(|method| end.starts_with(method));
         let before = before.map_or_else(String::new, |before| format!("?{before}"));
         is_form.then(|| self.slice(0, self.path_end).to_owned() + &before)
     }

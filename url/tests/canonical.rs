@@ -49,6 +49,7 @@ fn the_url_of_a_form_response_is_recognized() {
         ("http://a/?!POST:00ff", true),
         ("http://a/?!b=c!POST:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", true),
         ("http://a/?!PUT:1B2M2Y8AsgTpgAmY7PhCfg.5f0e8a11", true),
+        ("http://a/?!PATCH:00ff", true),
         ("http://a/?!DELETE:00ff", true),
         ("http://a/?b=POST:c", false),
         ("http://a/?!POST:c!d", false),
