@@ -19,6 +19,7 @@ pub mod gateway;
 pub mod hello;
 mod input;
 pub mod links;
+pub mod listing;
 pub mod packed;
 pub mod plans;
 pub mod range;
@@ -46,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("gateway", gateway::run),
     ("hello", hello::run),
     ("links", links::run),
+    ("listing", listing::run),
     ("packed", packed::run),
     ("plans", plans::run),
     ("range", range::run),

@@ -61,6 +61,7 @@ use contention::Contention;
 pub use contention::LinePosition;
 pub use dialer::{Dialer, OriginReport};
 pub use error::Failure;
+pub use ftp::{Listing, ListingFormat};
 pub use inward::Reach;
 use message::OutgoingMessage;
 use pool::ConnectionPool;

@@ -32,7 +32,7 @@ use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::range::{RangeSelection, Ranges, Span, if_range};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-use self::listing::{Listing, ListingFormat};
+pub use self::listing::{Listing, ListingFormat};
 use self::session::{FtpRefusal, FtpSession, Reply, text_of};
 use self::transfer::{FtpTransfer, MAX_PIECES, TransferForm};
 use super::answer::{Answer, AnswerBody};

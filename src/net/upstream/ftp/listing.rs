@@ -22,7 +22,7 @@ const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_')
 
 /// The format of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListingFormat {
+pub enum ListingFormat {
     /// MLSD (RFC 3659 §7).
     Facts,
     /// LIST (RFC 959), which no standard describes: like `ls -l`, or like `dir`.
@@ -41,14 +41,15 @@ struct ListedFile {
 
 /// A listing on its way to a page.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub struct Listing {
     format: ListingFormat,
     line: Vec<u8>,
 }
 
 impl Listing {
     /// The listing of a directory, and the start of its page.
-    pub(super) fn begin(format: ListingFormat, url: &str, is_top: bool) -> (Self, String) {
+    #[must_use]
+    pub fn begin(format: ListingFormat, url: &str, is_top: bool) -> (Self, String) {
         let url = shown::full_text(url);
         let url = Escaped(&url);
         let mut page = format!(
@@ -66,7 +67,8 @@ impl Listing {
     }
 
     /// Adds bytes of the listing. Returns the rows of the lines that are complete.
-    pub(super) fn add(&mut self, bytes: &[u8]) -> String {
+    #[must_use]
+    pub fn add(&mut self, bytes: &[u8]) -> String {
         let mut rows = String::new();
         let mut pieces = bytes.split(|byte| *byte == b'\n');
         self.extend(pieces.next().unwrap_or_default());
@@ -78,7 +80,8 @@ impl Listing {
     }
 
     /// The end of the page.
-    pub(super) fn finish(&mut self) -> String {
+    #[must_use]
+    pub fn finish(&mut self) -> String {
         let mut rows = String::new();
         self.end_line(&mut rows);
         rows.push_str("</table>\n</body>\n</html>\n");
