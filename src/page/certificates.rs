@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use crate::base::shown::{self, ShownUrl};
-use crate::page::{RenderedPage, Shell, view};
+use crate::page::{RenderedPage, Shell, links, view};
 use wwwoffle_api::Chain;
 
 /// The certificate on a message page.
@@ -79,6 +79,8 @@ pub fn page(shell: &Shell, site: &CertificatePage<'_>) -> RenderedPage {
         state,
         fault,
         differs,
+        // The stored pages of the host, whose details show its certificates.
+        list: links::host_list(&format!("https://{}/", site.site)),
         back: url.as_ref().and_then(|url| url.href.as_deref()).unwrap_or_default(),
         url: url.clone(),
         chain: site.chain,

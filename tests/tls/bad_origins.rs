@@ -470,6 +470,9 @@ fn other_sites_and_users_cannot_allow_a_certificate() {
     }
     let unknown = daemon.page("/certificate?site=unknown.example").shown();
     assert!(unknown.contains("No certificate of this host was refused"), "{unknown}");
+    // As in 2.9, the address leads to the certificates of a host whose pages are stored.
+    let list = daemon.page("/certificate?site=unknown.example").text();
+    assert!(list.contains("/index/url?https://unknown.example"), "{list}");
 }
 
 #[test]

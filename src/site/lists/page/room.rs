@@ -1,17 +1,16 @@
 //! Limits on the number of rows by the size of the page. Other pages with rows of URLs use them,
 //! too.
 
-use super::{LONGEST_CHOSEN, cut};
+use super::{EntryLinks, LONGEST_CHOSEN, cut};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
-use crate::page::links;
 use wwwoffle_api::{IndexItem, ListItems};
 
 /// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
 const ROOM: usize = 64_000;
 
 /// Size of a row for an entry without its variable texts, in bytes.
-const ENTRY: usize = 650;
+const ENTRY: usize = 720;
 /// Size of a row for a request without its variable texts, in bytes.
 const REQUEST: usize = 250;
 
@@ -54,10 +53,10 @@ fn entry(item: &IndexItem) -> usize {
     let owner = item.whose.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
     let kind = written(&shown::text(&item.content.content_type));
     let url = ShownUrl::new(&item.url).of_login(login);
-    // The text occurs once for display and twice for screen readers.
-    let texts = 3 * written(&url.text);
-    let links = link_size(&url) + written(&links::info(&address));
-    ENTRY + title + chosen + owner + kind + texts + links
+    let EntryLinks { info, options } = EntryLinks::of(item);
+    let options = options.as_deref().map_or(0, written);
+    let links = link_size(&url) + written(&info) + options;
+    ENTRY + title + chosen + owner + kind + written(&url.text) + links
 }
 
 fn request(url: &str) -> usize {
