@@ -121,7 +121,7 @@ pub use values::{
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
-    texts::{Markup, Program, Secret, SystemAccount, UserName},
+    texts::{LogTo, Markup, Program, Secret, SystemAccount, UserName},
     times::{Pause, Window, Windows},
-    words::{Durability, FtpTls, LogLevel, LogTo, NoStore},
+    words::{Durability, FtpTls, LogLevel, NoStore},
 };

@@ -1,10 +1,11 @@
 //! The log: its destination and its level.
 
+mod file;
 mod syslog;
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
 
 use tracing::warn;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -12,6 +13,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, registry, reload};
 use wwwoffle_config::{LogLevel, LogTo};
 
+use self::file::LogFile;
 use self::syslog::Syslog;
 
 type SetLevel = Box<dyn Fn(LogLevel) + Send + Sync>;
@@ -35,6 +37,9 @@ pub enum NoLog {
         "log-to = \"journal\": systemd's journal is not running; log to \"syslog\" or \"stderr\""
     )]
     Journal(#[source] io::Error),
+    /// The file cannot be opened.
+    #[error("log-to = {0:?}: the file cannot be written")]
+    File(PathBuf, #[source] io::Error),
 }
 
 /// Starts the log at `level` and above.
@@ -44,7 +49,7 @@ pub enum NoLog {
 /// # Errors
 ///
 /// [`NoLog`] if the destination is not available.
-pub fn start(level: LogLevel, to: LogTo) -> Result<(), NoLog> {
+pub fn start(level: LogLevel, to: &LogTo) -> Result<(), NoLog> {
     let (level, handle) = reload::Layer::new(filter(level));
     // The level is the outermost filter, so it is checked before any formatting.
     if registry().with(output(to)?.and_then(level)).try_init().is_ok() {
@@ -65,7 +70,7 @@ pub fn set_level(level: LogLevel) {
     }
 }
 
-fn output(to: LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
+fn output(to: &LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
     let lines = fmt::layer().with_target(false);
     Ok(match to {
         LogTo::Stderr => {
@@ -75,6 +80,10 @@ fn output(to: LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
             let syslog = Syslog::open(Path::new(SYSLOG)).map_err(NoLog::Syslog)?;
             // The system log adds its own time and level.
             lines.with_ansi(false).without_time().with_level(false).with_writer(syslog).boxed()
+        }
+        LogTo::File(path) => {
+            let file = LogFile::open(path).map_err(|error| NoLog::File(path.clone(), error))?;
+            lines.with_ansi(false).with_writer(Mutex::new(file)).boxed()
         }
         LogTo::Journal => tracing_journald::layer().map_err(NoLog::Journal)?.boxed(),
     })

@@ -13,6 +13,7 @@ mod spool_verb;
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
+use wwwoffle_config::LogLevel;
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
@@ -147,6 +148,9 @@ pub(crate) enum Verb {
     Purge(Purge),
     /// Protect URLs from purging; without URLs, list the protected ones.
     Pin {
+        /// Also protect all URLs in this file: a page, bookmarks or any text; - is standard input.
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
         /// The URLs, in any spelling.
         urls: Vec<String>,
     },
@@ -338,7 +342,7 @@ pub(crate) struct RuleOptions {
 }
 
 /// The arguments of `serve`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct Serve {
     /// The spool. Takes precedence over `--spool` before the verb and over the configuration.
     #[arg(long, value_name = "DIR")]
@@ -349,6 +353,9 @@ pub(crate) struct Serve {
     /// The mode to start in, instead of the one at the last stop: online, offline, autodial, auto.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<ModeSetting>,
+    /// The level of the log until the configured one changes: error, warn, info, debug or trace.
+    #[arg(long, value_name = "LEVEL", value_parser = log_level)]
+    pub(crate) log_level: Option<LogLevel>,
     /// For tests: the number of seconds after the start in which nothing is removed automatically.
     #[arg(long, value_name = "SECONDS", hide = true)]
     pub(crate) rest: Option<u64>,
@@ -370,6 +377,11 @@ pub(crate) struct Url {
     /// The hosts of the local network, first match wins; ! before one excludes it.
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
     pub(crate) localnet: Vec<String>,
+}
+
+fn log_level(text: &str) -> Result<LogLevel, &'static str> {
+    let level = LogLevel::ALL.into_iter().find(|level| level.as_str() == text);
+    level.ok_or("expected error, warn, info, debug or trace")
 }
 
 fn address_and_port(text: &str) -> Result<SocketAddr, &'static str> {

@@ -49,7 +49,7 @@ pub(super) fn run(typed: &Browse, context: &mut VerbContext<'_>) -> VerbResult {
 /// Starts a daemon in this process, which the caller stops when the browser is closed. If a
 /// configured address is in use, the daemon listens on a free port of 127.0.0.1 instead.
 fn start(context: &mut VerbContext<'_>) -> VerbResult<OwnDaemon> {
-    let typed = Serve { spool: None, listen: Vec::new(), mode: None, rest: None };
+    let typed = Serve::default();
     let mut options = context.settings.serve_options(typed)?;
     if options.listen.iter().any(|address| TcpListener::bind(address).is_err()) {
         writeln!(

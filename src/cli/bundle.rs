@@ -114,8 +114,7 @@ fn bundle_spool_path(file: &Path) -> PathBuf {
 }
 
 fn start(settings: &Settings<'_>) -> VerbResult<OwnDaemon> {
-    let typed =
-        Serve { spool: None, listen: Vec::new(), mode: Some(ModeSetting::Online), rest: None };
+    let typed = Serve { mode: Some(ModeSetting::Online), ..Serve::default() };
     let mut options = settings.serve_options(typed)?;
     options.listen = vec![SocketAddr::from(([127, 0, 0, 1], 0))];
     OwnDaemon::start(options).map(|(own, _)| own)

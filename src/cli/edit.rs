@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use wwwoffle_spool::{Place, Spool, Timestamp};
-use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
+use wwwoffle_url::{CanonicalUrl, SCHEMES, url_encode_form_args};
 
 use super::args::{Mv, Write};
 use super::failure::{VerbFailure, VerbResult};
@@ -70,7 +70,10 @@ fn forget(spool: &Spool, all: &[Places]) -> Result<DeletedUrls, wwwoffle_spool::
 /// Stores entries under other URLs.
 pub(super) fn rename(typed: Mv, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let Mv { below, force, owner, from, to } = typed;
+    let Mv { mut below, force, owner, mut from, mut to } = typed;
+    if let (Some(old), Some(new)) = (former_host(&from), former_host(&to)) {
+        (below, from, to) = (true, old, new);
+    }
     let local = settings.local_host()?;
     let wanted = EntriesToMove { from, to, below, force, owner: named(&owner) };
     let rename = Rename::read(&wanted, &owner, &local)
@@ -95,6 +98,13 @@ pub(super) fn rename(typed: Mv, context: &mut VerbContext<'_>) -> VerbResult {
         )));
     }
     Ok(if is_all { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+/// Returns the URL of a host that is written as in WWWOFFLE 2.9 and in `ls`: `http/www.example.org`.
+fn former_host(text: &str) -> Option<String> {
+    let (scheme, host) = text.trim_end_matches('/').split_once('/')?;
+    let is_host = SCHEMES.contains(&scheme) && !host.is_empty() && !host.contains('/');
+    is_host.then(|| format!("{scheme}://{host}/"))
 }
 
 /// Prints the moved URLs, and returns whether all were moved.

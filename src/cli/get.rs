@@ -37,15 +37,7 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     if form.is_some() && spec.is_some() {
         return Err(VerbFailure::usage("get: a form is sent without links and sub-resources"));
     }
-    let mut urls = typed.urls;
-    if let Some(file) = &typed.from {
-        let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
-        let found = urls_in(&text);
-        if found.is_empty() && urls.is_empty() {
-            return Err(VerbFailure::plain(format_args!("no URL was found in {}", file.display())));
-        }
-        urls.extend(found);
-    }
+    let urls = with_urls_of(typed.from.as_deref(), typed.urls, terminal)?;
     let control = settings.control()?;
     if typed.plan {
         // If no option selects depth or sub-resources, a page is fetched with the sub-resources
@@ -106,6 +98,22 @@ fn form(typed: &FormArgs, terminal: &mut Terminal<'_>) -> VerbResult<Option<Form
     };
     let content_type = typed.media_type.clone().unwrap_or_else(|| content_type.to_owned());
     Ok(Some(FormToSend { method, content_type, body: BASE64_STANDARD.encode(body) }))
+}
+
+/// Returns `urls` and the URLs in a file.
+pub(super) fn with_urls_of(
+    file: Option<&Path>,
+    mut urls: Vec<String>,
+    terminal: &mut Terminal<'_>,
+) -> VerbResult<Vec<String>> {
+    let Some(file) = file else { return Ok(urls) };
+    let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
+    let found = urls_in(&text);
+    if found.is_empty() && urls.is_empty() {
+        return Err(VerbFailure::plain(format_args!("no URL was found in {}", file.display())));
+    }
+    urls.extend(found);
+    Ok(urls)
 }
 
 /// Reads a file of at most `most` bytes.

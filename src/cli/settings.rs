@@ -49,7 +49,8 @@ impl<'a> Settings<'a> {
         };
         let live = Live::new(lookup, config, text.text, watch);
         let rest = typed.rest.map(Duration::from_secs);
-        Ok(Start { live, spool, listen, mode: typed.mode, rest })
+        let (mode, log_level) = (typed.mode, typed.log_level);
+        Ok(Start { live, spool, listen, mode, log_level, rest })
     }
 
     /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,

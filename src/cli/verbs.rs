@@ -68,7 +68,10 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
             files::cat(&files::CopySelector { url, owner, at, fetch }, what, headers, context)
         }
         Verb::Purge(typed) => purge::run(typed, context),
-        Verb::Pin { urls } => purge::pin(urls, true, context),
+        Verb::Pin { from, urls } => {
+            let urls = get::with_urls_of(from.as_deref(), urls, &mut context.terminal)?;
+            purge::pin(urls, true, context)
+        }
         Verb::Unpin { urls } => purge::pin(urls, false, context),
         Verb::History(typed) => history::run(typed, context),
         Verb::Info { json, owner, url } => info::print(&url, &owner, json, context),

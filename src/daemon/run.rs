@@ -11,7 +11,7 @@ use socket2::Socket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
-use wwwoffle_config::Startup;
+use wwwoffle_config::{LogLevel, Startup};
 use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
@@ -63,6 +63,8 @@ pub struct Start {
     pub listen: Vec<SocketAddr>,
     /// The mode to start in; `None` for the mode of the last run.
     pub mode: Option<ModeSetting>,
+    /// The level of the log; `None` for the configured one.
+    pub log_level: Option<LogLevel>,
     /// The time before the first automatic purge; `None` for [`purge::REST`].
     pub rest: Option<Duration>,
 }
@@ -75,7 +77,8 @@ pub struct Start {
 /// [`StartFailure`] if the daemon cannot start.
 pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let config = start.live.config();
-    crate::base::log::start(config.options.log_level, config.startup.log_to)
+    let level = start.log_level.unwrap_or(config.options.log_level);
+    crate::base::log::start(level, &config.startup.log_to)
         .map_err(|error| refuse(ExitStatus::BadConfig, error_chain(&error)))?;
     if !clock::is_set() {
         let message = "the clock of this machine shows a year before 1970 or after 9999; set it, \

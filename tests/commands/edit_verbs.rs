@@ -95,6 +95,32 @@ fn all_entries_below_a_url_are_moved() {
 }
 
 #[test]
+#[ignore = "slow"]
+fn hosts_are_moved_as_2_9_names_them() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    daemon.get(&origin.url("/page/1.html"));
+    daemon.get(&origin.url("/page/2.html"));
+    let moved = daemon.ok(&["mv", &format!("http/{}", origin.addr), "https/copy.example/"]);
+    assert_eq!(moved.lines().count(), 2, "{moved}");
+    daemon.ok(&["cat", "https://copy.example/page/1.html"]);
+    assert_eq!(daemon.run(&["mv", "http/a.example", "http://b.example/"]).status, 1);
+}
+
+#[test]
+fn bookmarks_are_pinned_from_their_file() {
+    let daemon = Daemon::start();
+    let file = daemon.home().join("bookmarks.html");
+    let text = "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n<DT><A HREF=\"http://b.example/2\">b</A>\n\
+        <DT><A HREF=\"javascript:alert()\">script</A>\n<DT><A HREF=\"http://a.example/1\">a</A>\n</DL>";
+    std::fs::write(&file, text).unwrap();
+    let pinned = daemon.ok(&["pin", "--from", file.to_str().unwrap(), "http://c.example/"]);
+    assert_eq!(pinned, "http://a.example/1\nhttp://b.example/2\nhttp://c.example/\n");
+    std::fs::write(&file, "none").unwrap();
+    let none = daemon.run(&["pin", "--from", file.to_str().unwrap()]);
+    assert!(none.status == 1 && none.err.contains("no URL was found"), "{none:?}");
+}
+
+#[test]
 fn an_invalid_response_is_not_written() {
     let mut daemon = Daemon::start();
     both_ways(&mut daemon, |daemon, _| {

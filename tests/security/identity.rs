@@ -1,5 +1,5 @@
 //! The daemon's identity and its log: `run-uid`, `run-gid`, `dir-perm`, `file-perm`, `log-to`.
-//! Needs root, as these options do.
+//! Most tests need root, as these options do.
 
 use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
@@ -191,6 +191,38 @@ fn heard(socket: &UnixDatagram) -> Vec<String> {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+#[test]
+#[ignore = "slow"]
+fn the_log_goes_to_a_file_that_may_be_renamed() {
+    let mut daemon = prepare("[options]\nlog-level = \"debug\"\n");
+    let (log, old) = (daemon.home().join("log"), daemon.home().join("log.1"));
+    let option = |log: &Path| format!("[startup]\nlog-to = {log:?}\n");
+    std::fs::write(daemon.config_file(), option(&log.join("none"))).unwrap();
+    let refused = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status, 64, "{refused:?}");
+    assert!(refused.err.contains("the file cannot be written"), "{refused:?}");
+    std::fs::write(daemon.config_file(), option(&log)).unwrap();
+    daemon.up();
+    std::fs::rename(&log, &old).unwrap();
+    daemon.down();
+    assert_eq!(daemon.whole_log(), "");
+    assert!(std::fs::read_to_string(&log).unwrap().contains("stopping"));
+    assert!(!std::fs::read_to_string(&old).unwrap().contains("stopping"));
+}
+
+#[test]
+fn serve_takes_a_level_of_the_log() {
+    let daemon = prepare("[options]\nlog-level = \"error\"\n");
+    let mut command = daemon.command(&["serve", "--listen", "127.0.0.1:0", "--log-level", "info"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    daemon.ok(&["stop"]);
+    let log = child.wait_with_output().unwrap().stderr;
+    let log = String::from_utf8_lossy(&log);
+    assert!(ready.contains("listening") && log.contains("stopping"), "{ready} {log}");
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::values::{
     password::{ControlPassword, Users},
     plain::{HostNames, Listen, SpoolDir},
     quotas::Quotas,
-    texts::{LanguageTag, Program, SystemAccount},
-    words::{Durability, LogLevel, LogTo},
+    texts::{LanguageTag, LogTo, Program, SystemAccount},
+    words::{Durability, LogLevel},
 };
 use std::{num::NonZeroUsize, time::Duration};
 

@@ -53,6 +53,41 @@ impl Value for Program {
     }
 }
 
+/// The destination of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTo {
+    /// Standard error.
+    Stderr,
+    /// The log of the system.
+    Syslog,
+    /// The journal of systemd.
+    Journal,
+    /// A file, by its absolute path.
+    File(PathBuf),
+}
+
+impl Value for LogTo {
+    const KIND: &'static str = "log";
+    const MEANING: &'static str = "\
+`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of
+systemd, with separate fields for each event. The absolute path of a file: the log is appended to
+it. If the file was renamed or removed, the next event starts a new one.";
+    const EXPECTED: &'static str =
+        "\"stderr\", \"syslog\", \"journal\" or the absolute path of a file";
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "stderr" => Ok(Self::Stderr),
+            "syslog" => Ok(Self::Syslog),
+            "journal" => Ok(Self::Journal),
+            path if Path::new(path).is_absolute() && !path.contains('\0') => {
+                Ok(Self::File(path.into()))
+            }
+            _ => Err(""),
+        }
+    }
+}
+
 /// A language tag (RFC 5646 §2.1), or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LanguageTag(String);

@@ -64,20 +64,6 @@ each request).",
 }
 
 words! {
-    /// The destination of the log.
-    LogTo, "log",
-    "`\"stderr\"`: standard error. `\"syslog\"`: the log of the system. `\"journal\"`: the journal of
-systemd, with separate fields for each event.",
-    "\"stderr\", \"syslog\" or \"journal\"":
-    /// Standard error.
-    Stderr = "stderr",
-    /// The log of the system.
-    Syslog = "syslog",
-    /// The journal of systemd.
-    Journal = "journal",
-}
-
-words! {
     /// The treatment of a response that must not be stored.
     NoStore, "no-store",
     "`\"keep\"`: it is stored, but only for offline use. `\"respect\"`: it is not stored.",

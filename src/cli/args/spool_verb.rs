@@ -15,7 +15,7 @@ pub(crate) enum SpoolVerb {
     /// and files beyond repair are moved to damaged/, with the reason beside them; then the status
     /// is 11, and no daemon may be running.
     Fsck(Fsck),
-    /// Store an entry and its versions under another URL, or everything below a URL.
+    /// Store an entry and its versions under another URL, or everything below a URL or of a host.
     Mv(Mv),
     /// Store standard input as the response of a URL.
     Write(Write),
@@ -64,10 +64,10 @@ pub(crate) struct Mv {
     /// Move the public entries and those of this owner: local, user:NAME or client:ADDRESS.
     #[arg(long, default_value = "local", value_name = "OWNER")]
     pub(crate) owner: Owner,
-    /// The current URL, in any spelling.
+    /// The current URL, in any spelling; or a host, such as http/www.example.org.
     #[arg(value_name = "URL")]
     pub(crate) from: String,
-    /// The new URL.
+    /// The new URL or host.
     #[arg(value_name = "NEW-URL")]
     pub(crate) to: String,
 }
