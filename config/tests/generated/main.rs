@@ -2,6 +2,7 @@
 
 mod documents;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use wwwoffle_config::{Config, FormerOption, Successor, describe, schema::SECTIONS};
 
@@ -31,6 +32,64 @@ fn the_option_reference_matches_the_schema() {
 #[test]
 fn the_migration_page_matches_the_table() {
     is_as_written("docs/guide/from-2.9.md", &documents::former_markdown());
+}
+
+/// The page "From WWWOFFLE 2.9" with its table of features.
+const FORMER: &str = include_str!("from-2.9.md");
+
+#[test]
+fn each_feature_of_2_9_has_a_place_or_a_reason() {
+    let rows = FORMER.lines().filter_map(|line| line.strip_prefix("| B")?.strip_suffix(" |"));
+    let mut count = 0;
+    for row in rows {
+        let columns: Vec<_> = row.split(" | ").collect();
+        let [number, feature, now, state] = columns[..] else { panic!("{row}") };
+        count += 1;
+        assert_eq!(number, count.to_string(), "{row}");
+        assert!(!feature.is_empty(), "{row}");
+        let reason = state.strip_prefix("*differs, because* ");
+        assert!(state == "*works*" || reason.is_some_and(|reason| reason.len() > 20), "{row}");
+        // Other tests look up the commands, addresses and targets of links.
+        let evidence = ["`wwwoffle ", "`/", "`[", "]("];
+        assert!(evidence.iter().any(|evidence| now.contains(evidence)), "{row}");
+        for code in now.split('`').skip(1).step_by(2) {
+            let Some((section, key)) =
+                code.strip_prefix('[').and_then(|name| name.split_once("] "))
+            else {
+                continue;
+            };
+            let known = SECTIONS.iter().find(|known| known.name == section);
+            let known = known.unwrap_or_else(|| panic!("there is no [{section}]: {row}"));
+            assert!(known.options.iter().any(|option| option.key == key), "no {key}: {row}");
+        }
+    }
+    assert!(count >= 132, "{count} features");
+}
+
+#[test]
+fn every_option_of_2_9_is_in_the_table() {
+    let mut section = "";
+    let mut options = BTreeSet::new();
+    let included = include_str!("../classic/dontget.conf");
+    let text = include_str!("../classic/template.conf").replace("dontget.conf\n", included);
+    for line in text.lines() {
+        let line = line.trim();
+        if line.starts_with(|c: char| c.is_ascii_uppercase()) && !line.contains('=') {
+            section = line;
+        } else if !section.is_empty() && !line.is_empty() && !"#{}[]".contains(&line[..1]) {
+            let item = line.rsplit_once("> ").map_or(line, |(_, item)| item);
+            let key = item.split(['=', ' ']).next().unwrap();
+            let is_named = FormerOption::find(section, key).is_some();
+            let is_entry = FormerOption::find(section, "").is_some();
+            assert!(is_named || is_entry, "[{section}] {line}");
+            options.insert((section, if is_named { key } else { "" }));
+        }
+    }
+    for former in FormerOption::all() {
+        let option = (former.section, former.key);
+        assert!(options.contains(&option), "{option:?} is not an option of 2.9");
+    }
+    assert_eq!(options.len(), FormerOption::all().count());
 }
 
 #[test]

@@ -96,6 +96,49 @@ fn every_line_of_the_manual_is_understood() {
     }
 }
 
+/// The page that lists the features of WWWOFFLE 2.9.
+const FEATURES: &str = include_str!("../../../docs/guide/from-2.9.md");
+
+/// Reports the first word of a command that does not exist. The words are verbs, then options.
+fn unknown_word(line: &str) -> Option<&str> {
+    let mut command = Arguments::command();
+    command.build();
+    let mut words = line.split(' ').skip(1).peekable();
+    let mut at = &command;
+    while let Some(verb) = words.next_if(|word| !word.starts_with('-')) {
+        match at.find_subcommand(verb) {
+            Some(found) => at = found,
+            None => return Some(verb),
+        }
+    }
+    words.find(|word| {
+        let (long, short) = (word.strip_prefix("--"), word.strip_prefix('-'));
+        let is_this = |argument: &clap::Arg| {
+            let is_short = |letter| short.is_some_and(|short| short == String::from(letter));
+            argument.get_long().is_some_and(|name| Some(name) == long)
+                || argument.get_short().is_some_and(is_short)
+        };
+        !at.get_arguments().any(is_this)
+    })
+}
+
+#[test]
+fn each_feature_of_2_9_names_existing_commands() {
+    let mut count = 0;
+    for row in FEATURES.lines().filter(|line| line.starts_with("| ")) {
+        let columns: Vec<_> = row.split(" | ").collect();
+        let [_, _, now, state] = columns[..] else { continue };
+        let code = [now, state].into_iter().flat_map(|column| column.split('`').skip(1).step_by(2));
+        for command in code.filter(|code| code.starts_with("wwwoffle ")) {
+            count += 1;
+            assert_eq!(unknown_word(command), None, "`{command}` does not exist: {row}");
+        }
+    }
+    assert!(count > 60, "{count} commands");
+    assert_eq!(unknown_word("wwwoffle ls --sort --nothing"), Some("--nothing"));
+    assert_eq!(unknown_word("wwwoffle config sett"), Some("sett"));
+}
+
 #[test]
 fn invalid_arguments_are_refused() {
     for line in [

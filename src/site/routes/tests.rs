@@ -105,6 +105,23 @@ fn each_handler_has_a_guard_of_its_kind() {
     }
 }
 
+/// The page that lists the features of WWWOFFLE 2.9.
+const FEATURES: &str = include_str!("../../../docs/guide/from-2.9.md");
+
+#[test]
+fn each_feature_of_2_9_names_existing_addresses() {
+    let mut count = 0;
+    for row in FEATURES.lines().filter(|line| line.starts_with("| B")) {
+        let now = row.split(" | ").nth(2).expect("each row has a place");
+        for address in now.split('`').skip(1).step_by(2).filter(|code| code.starts_with('/')) {
+            count += 1;
+            let path = address.split('?').next().unwrap();
+            assert!(PathRoutes::at(path).allowed().is_some(), "there is no {address}: {row}");
+        }
+    }
+    assert!(count > 40, "{count} addresses");
+}
+
 #[test]
 fn an_unlisted_path_has_no_route() {
     for path in [
