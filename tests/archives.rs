@@ -2,5 +2,7 @@
 
 pub(crate) mod exchange;
 mod export_index;
+mod former_pages;
+mod former_requests;
 mod former_spool;
 mod har;

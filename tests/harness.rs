@@ -15,6 +15,7 @@ pub(crate) mod har;
 pub(crate) mod http2;
 pub(crate) mod http2_front;
 pub(crate) mod maze;
+pub(crate) mod old_spool;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;

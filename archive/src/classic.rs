@@ -2,27 +2,30 @@
 //!
 //! ```text
 //! http/www.example.org/D<hash> U<hash>   a response, and its URL; the previous one ends in ~
-//! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session
+//! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session. The time of
+//!                                        the file .timestamp is the beginning of the session
 //! outgoing/O<hash> U<hash>               a queued request
 //! monitor/O<hash> U<hash> M<hash>        a monitored request
 //! ```
 //!
-//! Responses of recent online sessions are returned after all other responses, in the order of the
-//! sessions, so that they are stored in that order. Links are not followed, and the spool is not
-//! changed.
+//! If a page was fetched twice in a session, the directory of the session still has the first
+//! response. So a response there is read too, unless it is that of the host. Symbolic links are not
+//! followed, and the spool is not changed.
 
 mod answer;
 mod mask;
 mod request;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use wwwoffle_url::{CanonicalUrl, LocalHost, is_this_machine, make_hash};
+use jiff::Timestamp;
+use wwwoffle_spool::fs::{Disk as _, SYSTEM_DISK};
+use wwwoffle_url::{CanonicalUrl, LocalHost, OldName, is_this_machine, make_hash};
 
 use crate::error::{Error, Result};
-use crate::files::{self, FileReader};
+use crate::files::{self, SourceFile};
 use crate::item::{self, ArchiveItem, ItemContent, Source};
 use crate::refusal::{ReadFault, Reason, classify_error};
 
@@ -46,9 +49,6 @@ const MAX_NAMES: usize = 400_000;
 /// The maximum number of hosts of one scheme.
 const MAX_HOSTS: usize = 400_000;
 
-/// The maximum number of responses that are returned in the order of the online sessions.
-const MAX_ORDERED: usize = 200_000;
-
 /// The ports of 2.9, unless its configuration names others.
 const OLD_PORTS: [u16; 2] = [8080, 8443];
 
@@ -62,8 +62,6 @@ pub(crate) struct Classic {
     directories: VecDeque<(DirectoryKind, PathBuf)>,
     files: VecDeque<String>,
     now: (DirectoryKind, PathBuf),
-    /// Names of the files that are returned later, with the other files of their online session.
-    later: HashSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,27 +104,18 @@ fn has_answers(path: &Path) -> bool {
 }
 
 impl Classic {
-    pub(crate) fn open(root: &Path, local: &LocalHost) -> Result<Self> {
-        let mut classic = Self {
-            root: root.to_owned(),
-            local: local.clone(),
-            directories: VecDeque::new(),
-            files: VecDeque::new(),
-            now: (DirectoryKind::Session, root.to_owned()),
-            later: HashSet::new(),
-        };
-        for session in SESSIONS {
-            let (names, _) = names(&root.join(session), MAX_ORDERED)?;
-            let left = MAX_ORDERED.saturating_sub(classic.later.len());
-            let answers = names.into_iter().filter(|name| hash_of(name, 'D').is_some());
-            classic.later.extend(answers.take(left));
-        }
+    pub(crate) fn open(root: &Path, local: &LocalHost) -> Self {
         let add = |(kind, name): (DirectoryKind, &str)| (kind, root.join(name));
         let trees = SCHEMES.map(|scheme| (DirectoryKind::Scheme, scheme));
         let sessions = SESSIONS.map(|session| (DirectoryKind::Session, session));
         let rest = [(DirectoryKind::Outgoing, "outgoing"), (DirectoryKind::Monitor, "monitor")];
-        classic.directories.extend(trees.into_iter().chain(sessions).chain(rest).map(add));
-        Ok(classic)
+        Self {
+            root: root.to_owned(),
+            local: local.clone(),
+            directories: trees.into_iter().chain(sessions).chain(rest).map(add).collect(),
+            files: VecDeque::new(),
+            now: (DirectoryKind::Session, root.to_owned()),
+        }
     }
 
     /// Enters a directory. If it has too many files, returns an item that reports this.
@@ -147,11 +136,8 @@ impl Classic {
             } else {
                 'O'
             };
-            let is_later = |name: &String| kind == DirectoryKind::Host && self.later.contains(name);
-            let mut files: Vec<_> = names
-                .into_iter()
-                .filter(|name| hash_of(name, letter).is_some() && !is_later(name))
-                .collect();
+            let mut files: Vec<_> =
+                names.into_iter().filter(|name| hash_of(name, letter).is_some()).collect();
             // The previous version of a response, whose name ends in `~`, is returned first.
             files.sort_by_key(|name| (name.trim_end_matches('~').to_owned(), !name.ends_with('~')));
             self.files = files.into();
@@ -162,44 +148,46 @@ impl Classic {
         Ok(are_more.then(|| ArchiveItem::refused(name, why)))
     }
 
-    fn file(&self, name: &str) -> Result<ItemContent<'static>, ReadFault> {
+    /// Reads a file. `None` if it is a link to a file of a host, which is read there.
+    fn file(&self, name: &str) -> Result<Option<ItemContent<'static>>, ReadFault> {
         let (kind, directory) = &self.now;
         let Some(content) = files::open(&directory.join(name)).map_err(ReadFault::Disk)? else {
             return Err("it is not a plain file".into());
         };
         let text = self.url(name)?;
-        match kind {
-            DirectoryKind::Outgoing => request::read(&text, &self.local, &content, None),
+        Ok(Some(match kind {
+            DirectoryKind::Outgoing => {
+                ItemContent::QueuedRequest(request::read(&text, &self.local, &content)?)
+            }
             DirectoryKind::Monitor => {
-                let mask = self.open_sibling(name, 'M')?;
-                request::read(&text, &self.local, &content, Some(mask))
+                let request = request::read(&text, &self.local, &content)?;
+                let (schedule, last_run) = mask::read(self.open_sibling(name, 'M')?)?;
+                ItemContent::Monitored { request, schedule, last_run }
             }
             _ => {
                 let url = page_url(&text, &self.local)?;
+                let host = self.root.join(url.protocol()).join(OldName::of(&url).dir);
+                if *kind == DirectoryKind::Session && content.is_also(&host.join(name)) {
+                    return Ok(None);
+                }
                 let form = request::form_head(&text, &self.local)?;
-                answer::read(url, form, &content)
-                    .map(|exchange| ItemContent::Exchange(Box::new(exchange)))
+                ItemContent::Exchange(Box::new(answer::read(url, form, &content)?))
             }
-        }
+        }))
     }
 
     /// Opens the file that belongs to `name` and has the same name, except that it begins with
-    /// `letter`.
-    fn open_sibling(&self, name: &str, letter: char) -> Result<FileReader, ReadFault> {
+    /// `letter`. `None` if it is missing.
+    fn open_sibling(&self, name: &str, letter: char) -> Result<Option<SourceFile>, ReadFault> {
         let rest = name.get(1..).unwrap_or_default();
         let path = self.now.1.join(format!("{letter}{rest}"));
-        let found = files::open(&path).map_err(ReadFault::Disk)?;
-        let missing = if letter == 'U' {
-            "the file with its URL is missing"
-        } else {
-            "the file with its schedule is missing"
-        };
-        found.map(|found| found.reader).ok_or_else(|| missing.into())
+        files::open(&path).map_err(ReadFault::Disk)
     }
 
     /// Reads the URL from the accompanying file, and checks that the file name is its hash.
     fn url(&self, name: &str) -> Result<String, ReadFault> {
-        let bytes = self.open_sibling(name, 'U')?.small(MAX_URL).map_err(classify_error)?;
+        let file = self.open_sibling(name, 'U')?.ok_or("the file with its URL is missing")?;
+        let bytes = file.reader.small(MAX_URL).map_err(classify_error)?;
         let bytes = bytes.ok_or("its URL is too long")?;
         let hash = name.get(1..).unwrap_or_default().trim_end_matches('~');
         if make_hash(&bytes) != hash {
@@ -229,22 +217,32 @@ fn names(path: &Path, most: usize) -> Result<(Vec<String>, bool)> {
 }
 
 impl Source for Classic {
-    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
-        let name = loop {
-            if let Some(name) = self.files.pop_front() {
-                break name;
-            }
-            let Some((kind, path)) = self.directories.pop_front() else { return Ok(None) };
-            let item = self.enter(kind, path)?;
-            if item.is_some() {
-                return Ok(item);
-            }
+    fn sessions(&self) -> Vec<Timestamp> {
+        let began = |session: &&str| {
+            SYSTEM_DISK.stamp(&self.root.join(session).join(".timestamp")).ok().flatten()
         };
-        let path = self.now.1.join(&name);
-        let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
-        match self.file(&name) {
-            Ok(what) => Ok(Some(ArchiveItem { name: item_url(&what).unwrap_or(shown), what })),
-            Err(fault) => ArchiveItem::of_fault(shown, fault, &path),
+        SESSIONS.iter().rev().filter_map(began).map(|stamp| stamp.modified()).collect()
+    }
+
+    fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
+        loop {
+            let Some(name) = self.files.pop_front() else {
+                let Some((kind, path)) = self.directories.pop_front() else { return Ok(None) };
+                let item = self.enter(kind, path)?;
+                if item.is_some() {
+                    return Ok(item);
+                }
+                continue;
+            };
+            let path = self.now.1.join(&name);
+            let shown = path.strip_prefix(&self.root).unwrap_or(&path).display().to_string();
+            return match self.file(&name) {
+                Ok(None) => continue,
+                Ok(Some(what)) => {
+                    Ok(Some(ArchiveItem { name: item_url(&what).unwrap_or(shown), what }))
+                }
+                Err(fault) => ArchiveItem::of_fault(shown, fault, &path),
+            };
         }
     }
 }
@@ -252,8 +250,8 @@ impl Source for Classic {
 fn item_url(what: &ItemContent<'_>) -> Option<String> {
     match what {
         ItemContent::Exchange(exchange) => Some(exchange.url.to_string()),
-        ItemContent::QueuedRequest(waiting) | ItemContent::Monitored(waiting, _) => {
-            Some(waiting.url.to_string())
+        ItemContent::QueuedRequest(request) | ItemContent::Monitored { request, .. } => {
+            Some(request.url.to_string())
         }
         ItemContent::Refused(_) | ItemContent::Passed => None,
     }

@@ -82,7 +82,7 @@ fn folder(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archive> {
     let (kind, source): (_, Box<dyn Source>) = if httrack::is_mirror(path) {
         (ArchiveKind::Httrack, Box::new(Httrack::open(path, local)?))
     } else if classic::is_spool(path) {
-        (ArchiveKind::Classic, Box::new(Classic::open(path, local)?))
+        (ArchiveKind::Classic, Box::new(Classic::open(path, local)))
     } else if mirror::is_mirror(path) {
         (ArchiveKind::Mirror, Box::new(Mirror::open(path, scheme, local)?))
     } else {

@@ -44,6 +44,12 @@ impl SourceFile {
         let (file, path) = (self.reader.buffered(), self.path.clone());
         UnchangedFile { file, path, opened_as: self.opened_as }
     }
+
+    /// Whether `path` is another link to this file.
+    pub(crate) fn is_also(&self, path: &Path) -> bool {
+        self.opened_as.is_some()
+            && SYSTEM_DISK.stamp(path).is_ok_and(|stamp| stamp == self.opened_as)
+    }
 }
 
 impl Read for UnchangedFile {

@@ -265,6 +265,22 @@ impl Fields {
         })
     }
 
+    /// Removes words from a comma-separated field. `is_removed` gets them in lower case.
+    pub(crate) fn remove_words(&mut self, name: &str, is_removed: impl Fn(&str) -> bool) {
+        let mut rest = Vec::new();
+        for value in self.all(name) {
+            let value = String::from_utf8_lossy(value);
+            let words = value.split(',').map(str::trim).filter(|word| !word.is_empty());
+            rest.extend(
+                words.filter(|word| !is_removed(&word.to_ascii_lowercase())).map(str::to_owned),
+            );
+        }
+        self.remove(name);
+        if !rest.is_empty() {
+            self.set(name, &rest.join(", "));
+        }
+    }
+
     fn write(&self, out: &mut Vec<u8>, is_left_out: impl Fn(&str) -> bool) {
         for (name, value) in &self.0 {
             if !is_left_out(name) && !self.has_word("connection", name) {

@@ -185,6 +185,7 @@ pub fn import(
     ended?;
     if !options.dry_run {
         spool.flush()?;
+        import.report.sessions = archive.source.sessions();
     }
     if let Some(key) = key {
         spool.remove_import(key)?;
@@ -213,7 +214,9 @@ impl Import<'_> {
         let done = match what {
             ItemContent::Exchange(exchange) => self.store_response(*exchange),
             ItemContent::QueuedRequest(waiting) => self.queue(*waiting),
-            ItemContent::Monitored(waiting, schedule) => self.monitor(*waiting, schedule),
+            ItemContent::Monitored { request, schedule, last_run } => {
+                self.monitor(*request, schedule, last_run)
+            }
             ItemContent::Refused(reason) => Err(reason.into()),
             ItemContent::Passed => {
                 self.report.passed += 1;

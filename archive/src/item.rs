@@ -26,7 +26,12 @@ pub(crate) enum ItemContent<'a> {
     /// A queued request.
     QueuedRequest(Box<QueuedRequest>),
     /// A monitored request.
-    Monitored(Box<QueuedRequest>, Schedule),
+    Monitored {
+        request: Box<QueuedRequest>,
+        schedule: Schedule,
+        /// When it was last queued; `None` if it is due.
+        last_run: Option<Timestamp>,
+    },
     /// An item that cannot be imported.
     Refused(Reason),
     /// A record that contains no page. It is skipped.
@@ -80,6 +85,11 @@ pub(crate) struct QueuedRequest {
 pub(crate) trait Source {
     /// The next item; `None` at the end. After an error there are no further items.
     fn next(&mut self) -> Result<Option<ArchiveItem<'_>>>;
+
+    /// When the online sessions of the archive began, the latest first.
+    fn sessions(&self) -> Vec<Timestamp> {
+        Vec::new()
+    }
 }
 
 impl<'a> ArchiveItem<'a> {

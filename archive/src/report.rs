@@ -1,5 +1,6 @@
 //! The result of an import.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::refusal::Reason;
@@ -36,6 +37,9 @@ pub struct ImportReport {
     pub refused: u64,
     /// The total length of the stored bodies, in bytes.
     pub bytes: u64,
+    /// When the online sessions of the archive began, the latest first. The caller records them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<Timestamp>,
     /// The first [`SHOWN`] refused items.
     pub refusals: Vec<RefusedItem>,
 }

@@ -322,8 +322,13 @@ fn a_spool_of_2_9_is_imported_with_queue_and_monitors() {
     bench.write(&format!("old/http/a.example/D{}", make_hash(b"none")), &plain("x"));
     bench.write("old/http/a.example/Dnonsense", b"x");
     let session = "http://www.example.org/session";
-    add("prevtime1", 'D', session, "", &plain("session"));
     add("http/www.example.org", 'D', session, "", &plain("session"));
+    std::fs::create_dir_all(root.join("prevtime1")).unwrap();
+    for letter in ['D', 'U'] {
+        let name = format!("{letter}{}", make_hash(session.as_bytes()));
+        let file = root.join("http/www.example.org").join(&name);
+        std::fs::hard_link(file, root.join("prevtime1").join(&name)).unwrap();
+    }
     let queued = "http://me:pass@q.example/x";
     let asked = "GET http://q.example/x HTTP/1.0\r\nCookie: a=b\r\nIf-None-Match: \"x\"\r\nAccept: */*\r\n\r\n";
     add("outgoing", 'O', queued, "", asked.as_bytes());

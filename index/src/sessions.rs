@@ -41,6 +41,17 @@ impl Sessions {
         self.0.truncate(MAX_SESSIONS);
     }
 
+    /// Adds sessions of another program, the latest first. Only those before all known sessions are
+    /// added.
+    pub fn add_earlier(&mut self, earlier: &[Timestamp]) {
+        for began in earlier {
+            if self.0.last().is_none_or(|first| began < first) {
+                self.0.push(*began);
+            }
+        }
+        self.0.truncate(MAX_SESSIONS);
+    }
+
     /// The start and the end of the session `back` sessions ago; 0 is the current session, which
     /// has no end. `None` if there is no such session.
     #[must_use]
@@ -155,7 +166,10 @@ mod tests {
         assert_eq!(sessions.back(1), Some((time(18), Some(time(19)))));
         assert_eq!(sessions.to_string().parse(), Ok(sessions.clone()));
         sessions.begin(time(5));
-        assert_eq!(sessions.start_times(), [time(5)]);
+        sessions.add_earlier(&[time(7), time(4), time(4), time(2)]);
+        assert_eq!(sessions.start_times(), [5, 4, 2].map(time));
+        sessions.add_earlier(&(1..9).map(|back| time(-back)).collect::<Vec<_>>());
+        assert_eq!(sessions.start_times().len(), MAX_SESSIONS);
         assert_eq!("".parse(), Ok(Sessions::default()));
         for bad in ["x", "2026-01-01T00:00:00Z 2026-01-02T00:00:00Z"] {
             assert!(bad.parse::<Sessions>().is_err());

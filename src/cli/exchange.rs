@@ -20,6 +20,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::daemon::identity::Identity;
 use crate::site::entries::exchange::{Placer, options};
+use crate::storage::lists::sessions::add_earlier_to_spool;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{ImportEvent, ImportRequest};
 
@@ -147,10 +148,14 @@ fn import_locally(
     };
     let path = Path::new(&wanted.path);
     let done = import(&own.spool, path, &options, &Placer::default(), &mut watch);
-    match failed {
-        Some(failure) => Err(failure),
-        None => Ok(done.map_err(|error| own.error_text(&error))),
+    if let Some(failure) = failed {
+        return Err(failure);
     }
+    if let Ok(report) = &done {
+        add_earlier_to_spool(&own.spool, &report.sessions)
+            .map_err(|error| VerbFailure::failed("the sessions cannot be recorded", &error))?;
+    }
+    Ok(done.map_err(|error| own.error_text(&error)))
 }
 
 fn import_by_daemon(

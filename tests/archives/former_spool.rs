@@ -47,7 +47,10 @@ fn imported_recursive_requests_and_monitors_follow_links() {
     let mask_file = format!("old/monitor/M{}", make_hash(target.as_bytes()));
     std::fs::write(daemon.home().join(mask_file), mask).unwrap();
     // The time of the last scheduled fetch is in the past.
-    set_time(&daemon, &format!("old/monitor/O{}", make_hash(target.as_bytes())), 1_577_836_800);
+    for letter in ['O', 'M'] {
+        let file = format!("old/monitor/{letter}{}", make_hash(target.as_bytes()));
+        set_time(&daemon, &file, 1_577_836_800);
+    }
     let old = daemon.home().join("old");
     let said = daemon.ok(&["import", old.to_str().unwrap()]);
     assert!(!said.contains("refused"), "{said}");

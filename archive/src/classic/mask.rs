@@ -1,15 +1,31 @@
 //! An `M` file: the schedule of a monitored page as four lines of 0 and 1.
 
+use jiff::Timestamp;
 use wwwoffle_spool::Schedule;
 
-use crate::refusal::Reason;
+use crate::files::SourceFile;
+use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The lines: months, days of the month, days of the week from Sunday, and hours. Each pair has the
 /// number of digits, and the month, day or hour for which the first digit stands.
 const LINES: [(usize, u32); 4] = [(12, 1), (31, 1), (7, 0), (24, 0)];
 
+/// The longest file that 2.9 takes for one of an earlier version, without a schedule.
+const EARLIER: u64 = 7;
+
+/// Reads the schedule, and the time of the last fetch from that of the file. Like 2.9, takes a page
+/// without a schedule as one for every midnight that is due now.
+pub(super) fn read(file: Option<SourceFile>) -> Result<(Schedule, Option<Timestamp>), ReadFault> {
+    let Some(file) = file.filter(|file| file.reader.len() > EARLIER) else {
+        let midnight = "0 0 * * * and".parse();
+        return Ok((midnight.map_err(|_| Reason::from("its schedule is missing"))?, None));
+    };
+    let text = file.reader.small(1 << 10).map_err(classify_error)?.unwrap_or_default();
+    Ok((schedule(&String::from_utf8_lossy(&text))?, file.modified))
+}
+
 /// Converts the lines to a schedule.
-pub(super) fn schedule(text: &str) -> Result<Schedule, Reason> {
+fn schedule(text: &str) -> Result<Schedule, Reason> {
     let mut lines = text.lines();
     let mut fields = Vec::new();
     for (length, first) in LINES {

@@ -9,11 +9,11 @@ use jiff::Timestamp;
 use wwwoffle_spool::MAX_REQUEST_BODY;
 use wwwoffle_url::{CanonicalUrl, LocalHost, split_form_args, url_decode_form_args};
 
-use super::{mask, page_url};
+use super::page_url;
 use crate::chunked::Chunked;
-use crate::files::{FileReader, SourceFile};
+use crate::files::SourceFile;
 use crate::head::{self, RequestHead};
-use crate::item::{ItemContent, QueuedRequest};
+use crate::item::QueuedRequest;
 use crate::refusal::{ReadFault, Reason, classify_error};
 
 /// The page of 2.9 for recursive fetches.
@@ -32,19 +32,20 @@ const CONDITIONS: [&str; 4] = ["if-modified-since", "if-none-match", "if-range",
 /// Fields of a request to a page of 2.9 that do not apply to the fetched page.
 const FOR_PROXY: [&str; 4] = ["host", "cookie", "authorization", "referer"];
 
-/// Reads the request for the URL `text`; a request with a `mask` is monitored.
+/// Reads the request for the URL `text`.
 pub(super) fn read(
     text: &str,
     local: &LocalHost,
     file: &SourceFile,
-    mask: Option<FileReader>,
-) -> Result<ItemContent<'static>, ReadFault> {
+) -> Result<Box<QueuedRequest>, ReadFault> {
     let mut input = file.reader.buffered();
     let head = head::read(&mut input).map_err(classify_error)?;
     let mut head = RequestHead::parse(&head)?;
     for name in CONDITIONS {
         head.fields.remove(name);
     }
+    // 2.9 writes notes for itself into this field.
+    head.fields.remove_words("pragma", |word| word.starts_with("wwwoffle"));
     let mut body = body(&mut head, input)?;
     let recursion = recursion(text);
     let url = if let Some(arguments) = &recursion {
@@ -65,11 +66,7 @@ pub(super) fn read(
         body.clear();
     }
     let when = file.modified.unwrap_or(Timestamp::UNIX_EPOCH);
-    let waiting = Box::new(QueuedRequest { url, head, body, when, page: None, recursion });
-    let Some(mask) = mask else { return Ok(ItemContent::QueuedRequest(waiting)) };
-    let text = mask.small(1 << 10).map_err(classify_error)?.unwrap_or_default();
-    let schedule = mask::schedule(&String::from_utf8_lossy(&text))?;
-    Ok(ItemContent::Monitored(waiting, schedule))
+    Ok(Box::new(QueuedRequest { url, head, body, when, page: None, recursion }))
 }
 
 /// The body of a request, without its transfer coding.

@@ -36,6 +36,7 @@ impl Import<'_> {
         &mut self,
         waiting: QueuedRequest,
         schedule: Schedule,
+        last_run: Option<Timestamp>,
     ) -> Result<(), ItemFault> {
         let mut request = self.outgoing(waiting)?;
         if request.summary.kind != RequestKind::Page {
@@ -52,9 +53,8 @@ impl Import<'_> {
             self.report.monitored += 1;
             return Ok(());
         }
-        // The time of the request is taken as the time of the last run.
         let monitor = Monitor {
-            last_run: Some(request.summary.queued),
+            last_run: last_run.map(|last| last.min(self.options.now)),
             request,
             schedule,
             versions: 0,
@@ -75,9 +75,11 @@ impl Import<'_> {
         let (kind, key) = match head.method.as_str() {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),
             // Only the person who filled in a form may send it.
-            "POST" if !is_own => return Err("forms of an archive are not sent".into()),
-            "POST" => (RequestKind::Post, url.with_post(&Sha256::digest(&body).into())),
-            _ => return Err("it is neither a GET nor a POST".into()),
+            "POST" | "PUT" if !is_own => return Err("forms of an archive are not sent".into()),
+            method @ ("POST" | "PUT") if url.protocol().starts_with("http") => {
+                (RequestKind::Post, url.with_form(method, &Sha256::digest(&body).into()))
+            }
+            _ => return Err("its method is not supported for this URL".into()),
         };
         let secrets = if is_own { secrets(&url, &head) } else { Vec::new() };
         let place = match key.user() {

@@ -20,6 +20,7 @@ use crate::site::api::line;
 use crate::site::context::SiteContext;
 use crate::site::entries::exchange::{Placer, options};
 use crate::site::lists::export::received;
+use crate::storage::lists::sessions::add_earlier_sessions;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{ImportEvent, ImportRequest};
 
@@ -71,7 +72,11 @@ fn run(
         context.fetch.fetcher.wake();
     }
     let end = match done {
-        Ok(report) => ImportEvent::End(report),
+        Ok(report) => {
+            let record = add_earlier_sessions(&context.storage, &report.sessions);
+            tokio::runtime::Handle::current().block_on(record);
+            ImportEvent::End(report)
+        }
         Err(error) => ImportEvent::Failed { error: error_chain(&error) },
     };
     // A disconnected reader needs no last line.

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::warn;
 use wwwoffle_index::{SessionRequest, Sessions};
-use wwwoffle_spool::Spool;
+use wwwoffle_spool::{Error, Spool};
 
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
@@ -138,6 +138,36 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
     // If the stored text is invalid, the list of sessions starts empty.
     let sessions: Sessions = text.and_then(|text| text.parse().ok()).unwrap_or_default();
     context.lock_online().sessions.get_or_insert(sessions).clone()
+}
+
+/// Adds the sessions of an imported archive, the latest first, if they were before all known ones.
+pub async fn add_earlier_sessions(context: &StorageContext, earlier: &[Timestamp]) {
+    if earlier.is_empty() {
+        return;
+    }
+    let mut sessions = sessions(context).await;
+    sessions.add_earlier(earlier);
+    if let Err(error) = context.store.remember(KEY, sessions.to_string()).await {
+        warn!(error = error_chain(&error), "the imported sessions cannot be stored");
+    }
+    context.lock_online().sessions = Some(sessions);
+}
+
+/// Like [`add_earlier_sessions`], in a spool without a daemon.
+///
+/// # Errors
+///
+/// If the disk fails or is full.
+pub fn add_earlier_to_spool(spool: &Spool, earlier: &[Timestamp]) -> Result<(), Error> {
+    if earlier.is_empty() {
+        return Ok(());
+    }
+    let (mut state, _) = spool.state()?;
+    let known = state.value(KEY).and_then(|text| text.parse::<Sessions>().ok());
+    let mut sessions = known.unwrap_or_default();
+    sessions.add_earlier(earlier);
+    state.set_value(KEY, &sessions.to_string())?;
+    spool.set_state(&state)
 }
 
 /// The requests of the queue, oldest first.
