@@ -1,5 +1,6 @@
 //! FTP and finger: through the proxy, offline, in the queue and in the gateway.
 
+mod browser;
 mod files;
 mod finger;
 mod hostile;

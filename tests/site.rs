@@ -3,7 +3,7 @@
 pub(crate) mod browser;
 mod former_addresses;
 pub(crate) mod gateway;
-mod gateway_browser;
+pub(crate) mod gateway_browser;
 mod home;
 mod local_files;
 mod messages;

@@ -8,7 +8,7 @@ use crate::harness::{Answer, Daemon, Origin, heavy};
 use crate::site::browser::browser;
 use crate::site::gateway::at;
 
-const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+pub(crate) const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
 /// Sets up two sites. The second site has the images of the first.
 fn furnish(site: &Origin, other: &Origin) {

@@ -20,6 +20,7 @@ use crate::page::LocalOrigin;
 use crate::page::isolation::isolate;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
+use wwwoffle_url::SCHEMES;
 
 /// Fields of a request that the origin gets.
 const ASKED: [HeaderName; 14] = [
@@ -274,7 +275,7 @@ pub(in crate::proxy) fn response_fields(
 /// script. Its origin is opaque (HTML §7.1.5), so it is neither our origin nor that of any other
 /// page.
 fn policy(origin: &LocalOrigin) -> String {
-    let inside = format!("{origin}/http/ {origin}/https/ {origin}/ftp/");
+    let inside = SCHEMES.map(|scheme| format!("{origin}/{scheme}/")).join(" ");
     format!(
         "sandbox allow-forms allow-popups allow-popups-to-escape-sandbox \
          allow-top-navigation-by-user-activation allow-downloads; default-src 'none'; script-src 'none'; \
