@@ -5,6 +5,7 @@ mod files;
 mod finger;
 mod hostile;
 mod logins;
+mod many;
 mod servers;
 mod upload;
 

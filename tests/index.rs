@@ -4,7 +4,7 @@ pub(crate) mod index_pages;
 mod info;
 mod info_buttons;
 mod info_warc;
-mod paging;
+pub(crate) mod paging;
 mod results;
 mod search;
 mod selection;

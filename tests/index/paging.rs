@@ -5,14 +5,14 @@ use crate::harness::{Answer, Daemon, Origin, eventually};
 use crate::index::index_pages::list;
 
 /// The path of the link with the relation `to`. `None` if there is no such link.
-fn linked(text: &str, to: &str) -> Option<String> {
+pub(crate) fn linked(text: &str, to: &str) -> Option<String> {
     let (before, _) = text.rsplit_once(&format!("\" rel=\"{to}\">"))?;
     let link = before.rsplit_once("href=\"").unwrap().1.split_once("//").unwrap().1;
     Some(format!("/{}", link.split_once('/').unwrap().1))
 }
 
 /// The URLs on a page, in order.
-fn urls(text: &str) -> Vec<String> {
+pub(crate) fn urls(text: &str) -> Vec<String> {
     let links = text.split("<a class=\"url\" href=\"").skip(1);
     links.map(|rest| unescape(rest.split('"').next().unwrap())).collect()
 }

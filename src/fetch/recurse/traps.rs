@@ -93,6 +93,9 @@ impl Traps {
             }
             *count += 1;
         }
+        if is_on_disk(url) {
+            return Ok(());
+        }
         let shape = shape(url.path());
         if shape != url.path() {
             let count = self.shapes.entry(hash(&[url.host_port(), &shape])).or_default();
@@ -124,10 +127,16 @@ fn check_single_url(url: &CanonicalUrl, year: i16) -> Result<(), Trap> {
         return Err(Trap::Arguments);
     }
     let is_far = |found: i16| found > year + YEARS_AHEAD || found < year - YEARS_BACK;
-    if dates(&segments, arguments).into_iter().flatten().any(is_far) {
+    if !is_on_disk(url) && dates(&segments, arguments).into_iter().flatten().any(is_far) {
         return Err(Trap::Calendar);
     }
     Ok(())
+}
+
+/// Whether the URL names a file on the disk of a server. Such a file is in a directory, so it is
+/// not generated, whatever its number or its date.
+fn is_on_disk(url: &CanonicalUrl) -> bool {
+    url.protocol() == "ftp"
 }
 
 fn most_frequent<'a>(parts: impl Iterator<Item = &'a str>) -> usize {
@@ -251,6 +260,16 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn files_of_ftp_servers_are_limited_by_their_paths_alone() {
+        let mut traps = Traps::new(MostAlike { arguments: 1, numbers: 1 });
+        for number in 0..10 {
+            assert_eq!(take(&mut traps, &format!("ftp://h.example/2099/12/{number}")), Ok(()));
+        }
+        // A link in a directory can lead to the directory itself.
+        assert_eq!(take(&mut traps, "ftp://h.example/a/a/a/a/"), Err(Trap::Repeats));
     }
 
     #[test]
