@@ -6,7 +6,7 @@ mod fetching;
 mod forms;
 mod hostile_sites;
 mod lifecycle;
-mod monitor;
+pub(crate) mod monitor;
 mod order;
 mod pages;
 mod progress;

@@ -6,6 +6,7 @@ mod finger;
 mod hostile;
 mod logins;
 mod many;
+mod monitor;
 mod servers;
 mod upload;
 

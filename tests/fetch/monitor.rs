@@ -13,7 +13,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost};
 use crate::harness::form::{form, forms};
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
-fn monitored(daemon: &Daemon) -> Vec<Value> {
+pub(crate) fn monitored(daemon: &Daemon) -> Vec<Value> {
     let answer = daemon.api("GET", "/api/monitor", "");
     assert_eq!(answer.status, 200, "{}", answer.text());
     let value: Value = serde_json::from_slice(&answer.body).expect("the list is JSON");
@@ -21,11 +21,13 @@ fn monitored(daemon: &Daemon) -> Vec<Value> {
 }
 
 /// Sets the dates of all monitors to the year 2000. The daemon must be stopped.
-fn age(daemon: &Daemon) {
+pub(crate) fn age(daemon: &Daemon) {
     let (spool, _) = Spool::open(daemon.spool(), &Options::default()).unwrap();
     for one in spool.monitors().list() {
         let mut monitor = spool.monitors().get(&one.place.key()).unwrap().unwrap();
-        monitor.request.summary.queued = "2000-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
+        let then = "2000-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
+        monitor.request.summary.queued = then;
+        monitor.last_run = monitor.last_run.map(|_| then);
         spool.monitors().set(&monitor).unwrap();
     }
 }

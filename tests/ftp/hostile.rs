@@ -133,3 +133,77 @@ fn a_path_cannot_contain_a_second_command() {
     // Ports of other protocols are refused, as for HTTP.
     assert_eq!(daemon.get("ftp://127.0.0.1:25/x").status, 403);
 }
+
+/// No name of a file reaches a terminal or a page with its control characters.
+#[test]
+fn names_with_control_characters_are_fetched_and_shown_harmlessly() {
+    let (daemon, server) = (Daemon::start(), FtpServer::start());
+    let names = [
+        "\u{1b}]0;title\u{7}",
+        "tab\tname",
+        "back\u{8}space",
+        "delete\u{7f}",
+        "\u{9b}2J",
+        "a\u{202e}b",
+    ];
+    for name in names {
+        server.file(&format!("pub/{name}"), name);
+    }
+    let ran = daemon.run(&["get", "-r", "1", "--within", "directory", &server.url("/pub/")]);
+    assert_eq!(ran.status, 0, "{ran:?}");
+    daemon.ok(&["offline"]);
+    let bad = |text: &str| {
+        text.contains(|one: char| one.is_control() && one != '\n' || one == '\u{202e}')
+    };
+    assert!(!bad(&ran.out) && !bad(&ran.err), "{ran:?}");
+    for name in names {
+        let path: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let url = server.url(&format!("/pub/{path}"));
+        let got = daemon.get(&url);
+        assert_eq!((got.status, got.text().as_str()), (200, name), "{name:?}");
+        for verb in ["info", "ls"] {
+            let told = daemon.ok(&[verb, &url]);
+            assert!(!bad(&told), "{verb} {name:?}: {told:?}");
+        }
+    }
+    let host = server.addr;
+    for page in ["/index/ftp/".to_owned() + &host.to_string(), format!("/ftp/{host}/pub/")] {
+        let text = super::read(&daemon, &page).text();
+        assert!(text.contains("pub/") && !bad(&text), "{page}: {text:?}");
+    }
+}
+
+/// A million lines are a page like any other: it is shown, stored and read again in little memory,
+/// and a fetch of its links is bounded. A limit of the configuration ends it with a clear error.
+#[test]
+#[ignore = "slow"]
+fn a_listing_of_a_million_lines_is_bounded_everywhere() {
+    let (daemon, server) = (Daemon::start(), FtpServer::start());
+    let lines: String = (0..1_000_000).map(|n| format!("type=file;size=1; {n}\r\n")).collect();
+    server.file("pub/x", "x");
+    server.with(|state| state.listing = Some(lines.into_bytes()));
+    let (url, before) = (server.url("/pub/"), daemon.peak_kib());
+    let page = daemon.get(&url).whole();
+    assert_eq!(page.text().matches("<tr>").count(), 1_000_001);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert!(daemon.get(&url).whole().body == page.body);
+    daemon.ok(&["online"]);
+    let get = ["get", "-r", "1", "--within", "directory", "--pages", "5", &url];
+    let ran = daemon.run(&get);
+    for part in ["4 dead links", "for the page limit", "these pages were not read completely"] {
+        assert!(ran.out.contains(part), "{part}: {ran:?}");
+    }
+    let grown = daemon.peak_kib() - before;
+    assert!(grown < 150_000, "{grown} KiB for a page of {} bytes", page.body.len());
+
+    let small = Daemon::configured("[options]\nmax-body = \"1 MB\"\n");
+    server.with(|state| state.listing = None);
+    let kept = small.get(&url).text();
+    small.settle();
+    server.with(|state| state.listing = Some(b"type=file; x\r\n".repeat(1_000_000)));
+    let ran = small.run(&["get", "--refresh", &url]);
+    assert!(ran.status == 1 && ran.out.contains("max-body"), "{ran:?}");
+    small.ok(&["offline"]);
+    assert_eq!(small.get(&url).text(), kept, "the stored copy stays");
+}

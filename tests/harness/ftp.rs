@@ -6,7 +6,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// The time of every file, as MDTM and MLSD write it, and as HTTP does.
+/// The time of every file, as MDTM and MLSD write it, and as HTTP does. A test may change it.
 pub(crate) const MODIFIED: (&str, &str) = ("20240102030405", "Tue, 02 Jan 2024 03:04:05 GMT");
 
 /// The features of the server, unless a test changes them.
@@ -24,6 +24,8 @@ pub(crate) struct FtpState {
     pub(crate) features: Vec<String>,
     /// The only valid login, or any.
     pub(crate) login: Option<(String, String)>,
+    /// The time of every file.
+    pub(crate) modified: String,
     /// Replies to commands by the start of the line, in place of the usual behaviour.
     pub(crate) replies: HashMap<String, String>,
     /// The greeting in place of the usual one.
@@ -45,7 +47,8 @@ impl FtpServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let addr = listener.local_addr().unwrap();
         let features = FEATURES.map(str::to_owned).to_vec();
-        let state = Arc::new(Mutex::new(FtpState { features, ..FtpState::default() }));
+        let modified = MODIFIED.0.to_owned();
+        let state = Arc::new(Mutex::new(FtpState { features, modified, ..FtpState::default() }));
         let shared = Arc::clone(&state);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -162,7 +165,10 @@ impl Session {
                 Some(content) => self.say(format!("213 {}\r\n", content.len())),
                 None => self.say("550 no such file\r\n"),
             },
-            "MDTM" if content.is_some() => self.say(format!("213 {}\r\n", MODIFIED.0)),
+            "MDTM" if content.is_some() => {
+                let modified = self.state.lock().unwrap().modified.clone();
+                self.say(format!("213 {modified}\r\n"))
+            }
             "MDTM" => self.say("550 no such file\r\n"),
             "CWD" => {
                 let path = format!("{}/", path.trim_end_matches('/'));
@@ -220,9 +226,9 @@ impl Session {
         let mut listing = Vec::new();
         for (name, (is_directory, size)) in rows {
             let line = match (has_facts, is_directory) {
-                (true, true) => format!("type=dir;modify={}; {name}\r\n", MODIFIED.0),
+                (true, true) => format!("type=dir;modify={}; {name}\r\n", state.modified),
                 (true, false) => {
-                    format!("type=file;size={size};modify={}; {name}\r\n", MODIFIED.0)
+                    format!("type=file;size={size};modify={}; {name}\r\n", state.modified)
                 }
                 (false, true) => format!("drwxr-xr-x 2 ftp ftp 4096 Jan 02 2024 {name}\r\n"),
                 (false, false) => format!("-rw-r--r-- 1 ftp ftp {size} Jan 02 2024 {name}\r\n"),
