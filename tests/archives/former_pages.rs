@@ -88,6 +88,9 @@ fn pages() -> Vec<OldPage> {
         let page = OldPage { way, ..OldPage::new(url, gzip(&noise(9, 5_000))) };
         pages.push(page.field("Content-Encoding", "x-gzip"));
     }
+    // 2.9 did not request chunks, and the origin sent them.
+    let page = OldPage::new("http://browsed.kinds.example/chunks", "in a chunk");
+    pages.push(page.field("Transfer-Encoding", "chunked"));
     // The origin compressed these bodies, and 2.9 has stored the length of what was sent.
     for (name, body) in [("short", "<p>"), ("long", &*"<p>".repeat(1_000))] {
         let sent = gzip(body.as_bytes()).len();
@@ -239,8 +242,9 @@ fn differences(page: &OldPage, got: &Response) -> Vec<String> {
     if got.body != page.body {
         found.push(format!("{} bytes, stored {}", got.body.len(), page.body.len()));
     }
-    // A stored response sets no cookie again.
-    let is_left_out = |name: &str| ["Content-Length", "Set-Cookie"].contains(&name);
+    // A stored response sets no cookie again, and the codings are those of the transfer.
+    let is_left_out =
+        |name: &str| ["Content-Length", "Set-Cookie", "Transfer-Encoding"].contains(&name);
     for (name, _) in page.fields.iter().filter(|(name, _)| !is_left_out(name)) {
         let is_same = |(other, _): &&(&str, String)| other == name;
         // The client reads each byte as a character.
@@ -357,6 +361,34 @@ fn the_response_that_2_9_stored_last_is_the_current_one() {
     let reasons: Vec<_> = told["refusals"].as_array().unwrap().iter().collect();
     assert!(reasons.iter().any(|one| one["reason"] == "it is incomplete"), "{told:#}");
     assert!(reasons.iter().any(|one| one["reason"] == "it is a message page of WWWOFFLE"));
+}
+
+#[test]
+fn damaged_files_are_refused_and_the_rest_is_imported() {
+    let daemon = Daemon::start();
+    daemon.ok(&["offline"]);
+    let old = OldSpool::new(daemon.home().join("old"));
+    let page = |name: &str| OldPage::new(format!("http://a.example/{name}"), name);
+    old.store(&page("good"));
+    for (name, content) in [
+        ("empty", &b""[..]),
+        ("begun", b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n"),
+        // 2.9 takes the first line of such a response for the status line.
+        ("http-0.9", b"<HTML> 200 \r\n\r\n<p>"),
+        ("no-gzip", b"HTTP/1.0 200 OK\r\nPragma: wwwoffle-compressed\r\n\r\nplain"),
+    ] {
+        std::fs::write(old.store(&page(name)), content).unwrap();
+    }
+    let lost = old.store(&page("lost"));
+    std::fs::remove_file(old.url_file(&lost)).unwrap();
+    std::fs::write(old.url_file(&old.store(&page("other"))), "http://a.example/x").unwrap();
+    std::fs::create_dir(lost.with_file_name("DABCDEFGHIJKLMNOPQRSTUV")).unwrap();
+    let told = daemon.run(&["import", "--json", old.root.to_str().unwrap()]);
+    assert_eq!(told.status, 0, "{told:?}");
+    let told = told.json();
+    assert_eq!((&told["kept"], &told["refused"]), (&1.into(), &7.into()), "{told:#}");
+    assert_eq!(daemon.get("http://a.example/good").text(), "good");
+    assert_eq!(daemon.get("http://a.example/empty").status, 504);
 }
 
 #[test]

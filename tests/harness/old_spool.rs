@@ -33,7 +33,7 @@ pub(crate) struct OldPage {
     pub(crate) url: String,
     /// The status code and the reason phrase.
     pub(crate) status: (u16, &'static str),
-    /// The fields that the origin sent.
+    /// The fields that the origin sent. With `Transfer-Encoding`, the body is stored in chunks.
     pub(crate) fields: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
     pub(crate) way: Way,
@@ -57,6 +57,10 @@ impl OldPage {
     /// The contents of the `D` file.
     fn bytes(&self) -> Vec<u8> {
         let (mut fields, mut body) = (self.fields.clone(), self.body.clone());
+        if fields.iter().any(|(name, _)| *name == "Transfer-Encoding") {
+            let size = format!("{:x}\r\n", body.len());
+            body = [size.as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+        }
         let version = if self.way == Way::Fetched { "1.1" } else { "1.0" };
         match self.way {
             Way::Fetched if fields.iter().any(|(name, _)| *name == "Content-Length") => {}
@@ -141,6 +145,12 @@ impl OldSpool {
         }
         let text = format!("HTTP/1.0 503 WWWOFFLE {message}\r\nContent-type: text/html\r\n\r\n<p>");
         self.write(&page.directory(), 'D', &page.url, text.as_bytes(), page.time + 1);
+    }
+
+    /// The path of the file with the URL of the response in `file`.
+    pub(crate) fn url_file(&self, file: &Path) -> PathBuf {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        file.with_file_name(name.replacen('D', "U", 1))
     }
 
     fn path(&self, page: &OldPage) -> PathBuf {

@@ -1,14 +1,15 @@
 //! A `D` file: a response as 2.9 stored it.
 //!
-//! The body has no transfer coding and rarely a content coding, because 2.9 decodes the codings
-//! that it knows. The length in the head is that of the transferred body. A purge may have
-//! compressed the body; a word in the `Pragma` field says so.
+//! The body rarely has a coding, because 2.9 decodes those that it has requested. The length in the
+//! head is that of the transferred body. A purge may have compressed the body; a word in the
+//! `Pragma` field says so.
 
 use std::io::Read;
 
 use jiff::Timestamp;
 use wwwoffle_url::CanonicalUrl;
 
+use crate::chunked::Chunked;
 use crate::expand;
 use crate::files::SourceFile;
 use crate::head::{self, RequestHead, ResponseHead};
@@ -45,6 +46,9 @@ pub(super) fn read(
         head.fields.remove_words("content-encoding", |word| ["x-gzip", "gzip"].contains(&word));
         head.fields.remove("content-length");
         Box::new(expand::gzip(content.buffered()))
+    } else if head.fields.has_word("transfer-encoding", "chunked") {
+        head.fields.remove("content-length");
+        Box::new(Chunked::new(content.buffered()))
     } else {
         let is_coded = head.fields.has("content-encoding");
         let missing = declared.map_or(0, |declared| declared.saturating_sub(length));
