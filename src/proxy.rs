@@ -61,6 +61,7 @@ mod reload;
 pub mod repeat;
 pub mod reply;
 pub mod rules;
+pub(crate) mod saver;
 mod serve_copy;
 pub mod site;
 mod site_logins;
@@ -228,6 +229,9 @@ async fn answer_resource(
         debug!(%method, url, %owner, %mode, ?decision, "decided");
         if let Some(question) = gateway::question_first(&request, decision) {
             break 'response question;
+        }
+        if let Some(left_out) = saver::apply(context, &mut request, &mut plan) {
+            break 'response left_out;
         }
         if let Some(refused) = quota::apply(context, &mut request, &mut plan) {
             break 'response refused;

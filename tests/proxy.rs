@@ -6,6 +6,7 @@ pub(crate) mod caching;
 mod codings;
 pub(crate) mod conformance;
 mod connections;
+mod data_saver;
 mod faults;
 mod forms;
 mod memory_hits;

@@ -83,6 +83,9 @@ pub struct FetchSpec {
     pub parts: BTreeMap<PartClass, bool>,
     /// Whether fresh stored copies are requested too.
     pub force: bool,
+    /// Whether files that the data saver leaves out are fetched too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// The bounds of the fetch.
     pub limits: Limits,
     /// Whether `robots.txt` and `nofollow` are respected. `None` leaves this to the configuration.
@@ -149,6 +152,7 @@ impl RecursiveRequest {
                 "limit" if value.is_empty() => {}
                 "limit" => spec.scope = Scope::Prefix(value.to_owned()),
                 "force" => spec.force = is_yes(value),
+                "whole" => spec.whole = is_yes(value),
                 "robots" => spec.robots = Some(is_yes(value)),
                 "parts" if value == AS_CONFIGURED => as_configured = true,
                 "pages" => spec.limits.pages = number(name, value)?,
@@ -195,6 +199,9 @@ impl RecursiveRequest {
         }
         if self.spec.force {
             add("force", "Y");
+        }
+        if self.spec.whole {
+            add("whole", "Y");
         }
         if let Some(robots) = self.spec.robots {
             add("robots", if robots { "Y" } else { "N" });

@@ -55,6 +55,9 @@ pub struct Sums {
     pub fetched: u64,
     /// The bytes of `given` that did not have to be fetched from an origin.
     pub saved: u64,
+    /// Bytes that the data saver did not fetch, as far as the origins declared them.
+    #[serde(default)]
+    pub unfetched: u64,
 }
 
 impl Sums {
@@ -79,5 +82,6 @@ impl Sums {
         self.given = self.given.saturating_add(others.given);
         self.fetched = self.fetched.saturating_add(others.fetched);
         self.saved = self.saved.saturating_add(others.saved);
+        self.unfetched = self.unfetched.saturating_add(others.unfetched);
     }
 }

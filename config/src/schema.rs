@@ -118,7 +118,7 @@ pub use caching::Caching;
 pub use daemon::{
     AllowedHosts, AllowedUsers, LocalNames, LocalNet, Options, OwnPages, Startup, UsageOptions,
 };
-pub use fetching::{FetchOptions, IndexOptions, MimeTypes, Purge};
+pub use fetching::{DataSaver, FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use link::Link;
 pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, FtpOptions, Proxy};
@@ -216,6 +216,8 @@ config! {
     caching: Caching,
     /// Fetching the queue.
     fetch_options: FetchOptions,
+    /// Sub-resources that are left out.
+    data_saver: DataSaver,
     /// Blocked URLs.
     dont_get: DontGet,
     /// URLs that are never stored.

@@ -55,11 +55,11 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     follow(&control, "/api/get", &wanted, telling, terminal)
 }
 
-/// Returns the fetch specification of a recursive fetch. `None` if neither a depth nor a class of
-/// sub-resources was typed.
+/// Returns the fetch specification of a recursive fetch. `None` if no depth, no class of
+/// sub-resources and no `--whole` was typed.
 fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
     let parts: std::collections::BTreeMap<_, _> = typed.with.named().collect();
-    if typed.depth.is_none() && parts.is_empty() {
+    if typed.depth.is_none() && parts.is_empty() && !typed.with.whole {
         return None;
     }
     let mut spec = FetchSpec {
@@ -67,6 +67,7 @@ fn fetch_spec(typed: &GetArgs) -> Option<FetchSpec> {
         scope: typed.reach.within.clone(),
         parts,
         force: typed.refresh,
+        whole: typed.with.whole,
         robots: typed.reach.no_robots.then_some(false),
         ..FetchSpec::default()
     };

@@ -31,6 +31,7 @@ use crate::proxy::download::{
 };
 use crate::proxy::keep::StorageRules;
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
+use crate::proxy::saver::SaverRules;
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, quota, verdict};
 use crate::storage::store::StoredCopy;
@@ -91,6 +92,13 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 FetchVerdict::Untried
             }
             Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
+            Failure::LeftOut(bytes) => {
+                let host = CanonicalUrl::parse(request_url(outgoing), &context.base.local);
+                let host = host.as_ref().map_or("", CanonicalUrl::host);
+                let account = context.storage.statistics.account(host);
+                account.count_unfetched(bytes.unwrap_or_default());
+                FetchVerdict::TooLong { bytes: *bytes }
+            }
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
                 FetchVerdict::Again { error: failure.chain(), status: None, acted, wait: None }
@@ -235,14 +243,17 @@ async fn fetch_response(
                 let is_left = matches!(
                     &outcome,
                     DownloadEnd::Failed(failure)
-                        if matches!(**failure, Failure::Abandoned | Failure::Inward { .. })
+                        if matches!(
+                            **failure,
+                            Failure::Abandoned | Failure::Inward { .. } | Failure::LeftOut(_)
+                        )
                 );
                 if !is_elsewhere && !is_left {
                     return (download, outcome, None);
                 }
                 // This request cannot use the running download: the response is for other requests
                 // only, or the download failed because all its clients left or because its client
-                // is not allowed to reach this origin. So this request is sent separately.
+                // is not allowed to reach this origin or does not want the response. So this request is sent separately.
             }
             JoinOutcome::New(download) => return run_ours(context, job, download).await,
         }
@@ -378,7 +389,18 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) ->
         SizeLimit::At(_) | SizeLimit::None => None,
     };
     let meter = Some(context.fetcher.meter());
-    Allowance { ceiling, meter, usage, is_unbounded: outgoing.any_length }
+    let is_part = outgoing.summary.kind == RequestKind::Part || outgoing.summary.class.is_some();
+    let is_saving = is_part && !outgoing.any_length && !is_wanted_whole(context, outgoing);
+    let saver = is_saving.then(|| SaverRules::of(&context.base.config(), url)).flatten();
+    Allowance { ceiling, meter, usage, is_unbounded: outgoing.any_length, saver }
+}
+
+/// Whether a run fetches what the data saver would leave out.
+pub(super) fn is_wanted_whole(context: &FetchContext, outgoing: &Outgoing) -> bool {
+    let is_whole = |member: &RunMembership| {
+        context.fetcher.runs().with_run(member.run, |run| run.spec.whole).unwrap_or_default()
+    };
+    outgoing.summary.runs.iter().any(is_whole)
 }
 
 /// Returns the owner of a request. Fails if this version does not know the owner.

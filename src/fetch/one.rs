@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 use wwwoffle_spool::{Error, FinishOutcome, Outgoing, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
-use super::attempt::attempt;
+use super::attempt::{attempt, is_wanted_whole};
 use super::follow::FollowUps;
 use super::recurse::NotBegun;
 use super::schedule::time_after;
@@ -210,7 +210,8 @@ async fn retry_failed(context: &FetchContext, key: Key) -> Result<(), Error> {
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
     match failure_reason(&known.summary.fetching.state) {
         Some((reason, _))
-            if matches!(known.summary.fetching.state, RequestState::Asking { .. }) =>
+            if matches!(known.summary.fetching.state, RequestState::Asking { .. })
+                && !is_wanted_whole(context, &known) =>
         {
             recurse::outcome::failed(context, &known, &reason, false);
         }

@@ -15,15 +15,23 @@ use crate::page::{Shell, view};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 
-/// Renders the bar of the page at `url`.
+/// Renders the bar of the page at `url`. `saves` says whether the data saver may have left out
+/// pictures of the page.
 #[must_use]
-pub fn bar(shell: &Shell, url: &str, checked: Option<Timestamp>, now: Timestamp) -> Bar {
+pub fn bar(
+    shell: &Shell,
+    url: &str,
+    checked: Option<Timestamp>,
+    now: Timestamp,
+    saves: bool,
+) -> Bar {
     let url = ShownUrl::new(url).href.unwrap_or_default();
     let view = view! {
         // When the origin last confirmed the page; `None` if it was fetched just now.
         kept: checked.map(|checked| ShownTime::new(checked, &shell.zone)),
         age: checked.map(|checked| age(checked, now)),
         refresh: links::fetch(&url),
+        pictures: saves.then(|| links::pictures(&url)),
         monitor: links::monitor(&url),
         versions: links::history(&url),
         info: links::info(&url),
@@ -63,13 +71,14 @@ mod tests {
         let shell = testing::shell();
         let checked = Some(testing::time());
         let now = "2026-11-23T13:00:00Z".parse().unwrap();
-        let shown = bar(&shell, "http://user:pw@a.example/?b=<c>", checked, now);
+        let shown = bar(&shell, "http://user:pw@a.example/?b=<c>", checked, now, true);
         for part in [
             "<time datetime=\"2026-11-20T12:00:00Z\">2026-11-20 12:00</time>",
             "3 days",
             "/info/?http://a.example/%3Fb%3D%3Cc%3E\"",
             "/control/delete/url?url=http://a.example/%3Fb%3D%3Cc%3E\"",
             "/configuration/url?http://a.example/%3Fb%3D%3Cc%3E\"",
+            "/refresh-recurse/?url=http://a.example/%3Fb%3D%3Cc%3E;depth=0;images=Y;",
             "/index/url?http://a.example/%3Fb%3D%3Cc%3E\"",
             "shadowrootmode=\"closed\"",
         ] {
@@ -77,14 +86,15 @@ mod tests {
         }
         let (_, style) = shown.html.split_once("<style>").unwrap();
         assert_eq!(shown.style, style_source(style.split_once("</style>").unwrap().0));
-        let now = bar(&shell, "http://a.example/", None, now);
+        let now = bar(&shell, "http://a.example/", None, now, false);
+        assert!(!now.html.contains("whole=Y"), "the data saver is off");
         assert!(now.html.contains("just now") && now.style == shown.style, "{}", now.html);
     }
 
     #[test]
     fn a_bar_shows_hostile_urls_as_text() {
         for url in testing::hostile() {
-            let shown = bar(&testing::shell(), &url, None, testing::time());
+            let shown = bar(&testing::shell(), &url, None, testing::time(), false);
             assert_eq!(shown.html.matches('<').count(), 26, "{}", shown.html);
             assert!(!shown.html.contains("hunter2"), "{}", shown.html);
         }

@@ -1,6 +1,8 @@
-//! The reasons why a recursive fetch leaves out a link, in words for the user.
+//! The reasons why a recursive fetch leaves out a link, in words for the user, and the picture in
+//! place of one that the data saver leaves out.
 
 use crate::base::text::{Text, tr};
+use crate::page::{RenderedPage, Shell, view};
 use wwwoffle_api::report::LeftOut;
 
 /// Returns why links are left out: the end of a sentence that begins with their number. For
@@ -22,4 +24,10 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::Url => tr("their URLs are invalid or too long"),
         LeftOut::Unread => tr("these pages were not read completely; some links are unknown"),
     }
+}
+
+/// Renders the SVG picture in place of a picture of this length.
+#[must_use]
+pub fn picture(shell: &Shell, bytes: Option<u64>) -> RenderedPage {
+    shell.page("left-out.html", 200, &view! { bytes })
 }

@@ -36,6 +36,14 @@ pub fn fetch(url: &str) -> String {
     format!("/refresh-options/?{}", argument(url))
 }
 
+/// Returns the address that fetches `url` with all its pictures, also those that the data saver
+/// leaves out. It shows a form if another site links to it.
+#[must_use]
+pub fn pictures(url: &str) -> String {
+    let url = url_encode_form_args(url.as_bytes());
+    format!("/refresh-recurse/?url={url};depth=0;images=Y;stylesheets=Y;whole=Y")
+}
+
 /// Returns the address of the form that monitors `url`.
 #[must_use]
 pub fn monitor(url: &str) -> String {

@@ -67,6 +67,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("address.html", include_str!("templates/address.html")),
     ("undone.html", include_str!("templates/undone.html")),
     ("message.html", include_str!("templates/message.html")),
+    ("left-out.html", include_str!("templates/left-out.html")),
 ];
 
 /// Compiled templates, in each language.

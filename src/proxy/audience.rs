@@ -11,6 +11,7 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 
 use super::body::{self, Body};
 use super::intent::{Intent, SEC_FETCH_DEST, intent};
+use super::saver::SaverKind;
 use wwwoffle_http::fields::list;
 
 /// A transparent picture of one pixel.
@@ -103,6 +104,11 @@ impl Audience {
     #[must_use]
     pub fn empty_response(self, status: u16) -> Response<Body> {
         self.empty(StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR), b"")
+    }
+
+    /// The kind of the sub-resource, for the data saver.
+    pub(super) fn saver_kind(self) -> Option<SaverKind> {
+        self.kind.content_type.filter(|_| self.is_part()).and_then(SaverKind::of_type)
     }
 
     /// The substitute for a blocked sub-resource. `None` if the response is for no sub-resource, or

@@ -23,7 +23,7 @@ use super::tunnel::splice;
 use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
 use super::websocket::{UpgradeMark, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
-use super::{quota, recode, reply};
+use super::{quota, recode, reply, saver};
 use crate::base::clock;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
 use crate::proxy::context::ProxyContext;
@@ -68,6 +68,11 @@ pub(super) async fn send(
             let asked = RequestTimes { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
             update_copies(context, ask, found, &answer, asked).await;
+            let checked =
+                saver::rules(ask).map(|rules| rules.check(answer.status(), answer.headers()));
+            if let Some(Err(Failure::LeftOut(bytes))) = checked {
+                return saver::replacement(context, ask, bytes);
+            }
             respond(context, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }
         Err(failure) => reply::failed(context, ask, &failure, None),

@@ -29,7 +29,7 @@ use super::ask::ClientHead;
 use super::body::{Body, WholeBody};
 use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
-use super::quota;
+use super::{quota, saver};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -200,7 +200,7 @@ impl Modification {
     ) -> Option<Bar> {
         let checked = checked.filter(|_| is_from_spool(answer.headers()));
         let (now, url) = (timestamp(clock::now()), self.url.as_str());
-        self.has_bar.then(|| bar(shell, url, checked, now))
+        self.has_bar.then(|| bar(shell, url, checked, now, saver::is_on(&self.config)))
     }
 }
 

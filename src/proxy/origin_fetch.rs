@@ -24,7 +24,7 @@ use super::reply::OfflineSwitchMark;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
-use super::{forward, offline, quota, ranges, recode, reply, serve_copy};
+use super::{forward, offline, quota, ranges, recode, reply, saver, serve_copy};
 use crate::base::mode::{Mode, ModeSetting};
 use crate::base::owner::{self, ResponseOwner};
 use crate::net::upstream::{Failure, Interim};
@@ -221,6 +221,12 @@ impl OriginFetch<'_> {
             // The client that started the download may not access this network. This client may be
             // allowed to.
             HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
+            // This client opens the file itself, for which the data saver has no rules.
+            HeadOutcome::Failed(failure)
+                if matches!(*failure, Failure::LeftOut(_)) && saver::rules(self.ask).is_none() =>
+            {
+                None
+            }
             HeadOutcome::Failed(failure) => Some(self.answer_failure(&failure)),
             HeadOutcome::Keeping(_) | HeadOutcome::Unchanged(_) | HeadOutcome::Passing(_) => None,
         }
@@ -258,6 +264,7 @@ impl OriginFetch<'_> {
             revalidation: about,
             allowance: Allowance {
                 usage: quota::account(self.context, &self.ask.owner),
+                saver: saver::rules(self.ask),
                 ..Allowance::default()
             },
             leaving_rules: LeavingRules::of(config, &url),
@@ -414,9 +421,15 @@ impl OriginFetch<'_> {
         let judged = copy.map(|copy| (copy, verdict(self.context, self.ask, copy)));
         let of_use = judged.filter(|(copy, verdict)| is_of_use(self.ask.start.mode, copy, verdict));
         let Some((copy, verdict)) = of_use else {
+            if let Failure::LeftOut(bytes) = failure {
+                return saver::replacement(self.context, self.ask, *bytes);
+            }
             return reply::failed(self.context, self.ask, failure, copy.map(Arc::as_ref));
         };
         match verdict.unreachable {
+            _ if matches!(failure, Failure::LeftOut(_)) => {
+                self.serve_copy(copy, CacheStatus::Unreachable(Some(saver::BY)))
+            }
             _ if matches!(failure, Failure::Offline) => {
                 self.serve_copy(copy, CacheStatus::Hit(HitReason::Offline))
             }

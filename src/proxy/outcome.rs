@@ -17,6 +17,7 @@ impl From<CacheStatus> for Outcome {
             S::Refused(_) | S::Asking => Self::Refused,
             S::Blocked | S::LeadsToBlocked => Self::Blocked,
             S::Moved => Self::Moved,
+            S::LeftOut => Self::LeftOut,
             S::Failed | S::OwnFault(_) | S::MustAsk | S::Undecodable => Self::Failed,
         }
     }

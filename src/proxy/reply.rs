@@ -247,6 +247,7 @@ pub(super) fn origin_failure<'a>(
         | Failure::Unprocessed
         | Failure::ClosedAtOnce
         | Failure::TooLong(_)
+        | Failure::LeftOut(_)
         | Failure::OverBudget
         | Failure::OverQuota
         | Failure::Abandoned

@@ -8,6 +8,7 @@ use hyper::{Response, StatusCode};
 use super::decide::DecisionRefusal;
 use super::keep::NotKept;
 use super::rules::StoragePolicy;
+use super::saver;
 use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::{Reuse, RevalidationReason, Verdict};
 use wwwoffle_http::fields::CACHE_STATUS;
@@ -76,6 +77,8 @@ pub enum CacheStatus {
     Blocked,
     /// The response redirects to a blocked URL.
     LeadsToBlocked,
+    /// The data saver leaves the sub-resource out.
+    LeftOut,
 }
 
 /// The reason why an origin was asked (RFC 9211 §2.2).
@@ -238,6 +241,7 @@ impl CacheStatus {
             Self::Moved => "alias",
             Self::Blocked => "dont-get",
             Self::LeadsToBlocked => "location-error",
+            Self::LeftOut => saver::BY,
         })
     }
 

@@ -34,6 +34,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::message::Message;
 use crate::page::token::Purpose;
 use crate::proxy::body::Body;
+use crate::proxy::saver;
 use crate::proxy::target::{self, BadTarget};
 use crate::proxy::tickets;
 use crate::storage::lookup::look_up;
@@ -298,8 +299,13 @@ async fn refresh_now(caller: &Caller, url: &str) -> Result<Response<Body>, Refre
     Ok(response)
 }
 
+/// Whether the data saver leaves anything out.
+fn saves(caller: &Caller) -> bool {
+    saver::is_on(&caller.context.base.config())
+}
+
 fn show(caller: &Caller, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> Response<Body> {
-    caller.page(page::options(&caller.shell, asked, plan))
+    caller.page(page::options(&caller.shell, asked, saves(caller), plan))
 }
 
 /// Shows the form again with the valid values and the error messages.
@@ -343,7 +349,7 @@ fn show_again(
         faults.push(FormFault::new("url", no_url()));
     }
     let depth = depth.map_or_else(|| asked.spec.depth.to_string(), str::to_owned);
-    Ok(caller.page(page::options_again(&caller.shell, asked, &depth, &faults)))
+    Ok(caller.page(page::options_again(&caller.shell, asked, &depth, saves(caller), &faults)))
 }
 
 /// Returns the field of the form that must be corrected; `None` if the error concerns no field.

@@ -22,6 +22,7 @@ use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::proxy::last::LastKey;
 use crate::proxy::rehearsal::Rehearsal;
+use crate::proxy::saver;
 use crate::site::address::{AddressPage, url_in};
 use crate::site::context::SiteContext;
 use crate::site::lists::page::split_report;
@@ -127,7 +128,8 @@ async fn page_extras(caller: &Caller, url: &str, details: &Info<Text>) -> InfoEx
         Some(rehearsal) => rehearsal.predict(&context.proxy).await,
         None => None,
     };
-    InfoExtras { referrers, versions, last, would, queued, action: None }
+    let saves = saver::is_on(&context.base.config());
+    InfoExtras { referrers, versions, last, would, queued, saves, action: None }
 }
 
 /// Shows the request that the browser sent for this page, and the request that the origin of a URL

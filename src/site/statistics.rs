@@ -8,7 +8,7 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
-use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED};
+use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED, UNFETCHED};
 use crate::base::{clock, shown};
 use crate::proxy::body::Body;
 use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
@@ -54,5 +54,6 @@ fn sums(counts: &Counts) -> Sums {
         given: counts.of(GIVEN),
         fetched: counts.of(FETCHED),
         saved: counts.of(SAVED),
+        unfetched: counts.of(UNFETCHED),
     }
 }

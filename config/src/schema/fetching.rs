@@ -84,6 +84,18 @@ section! {
 }
 
 section! {
+    /// The sub-resources that are left out because the connection is slow or its volume is limited. Stored copies are served nevertheless. A person who opens a file itself, or fetches it on purpose, gets it.
+    "data-saver" => DataSaver {
+        /// The length above which a picture of a page is left out.
+        "pictures-above" => pictures_above: UrlRules<SizeLimit> = r#""none""#, Live, Ordinary;
+        /// Whether audio and video in pages are left out.
+        "no-media" => no_media: UrlRules<bool> = "false", Live, Ordinary;
+        /// Whether all pictures, fonts, audio and video of pages are left out.
+        "text-only" => text_only: UrlRules<bool> = "false", Live, Ordinary;
+    }
+}
+
+section! {
     /// The lists of stored, queued and monitored URLs.
     "index-options" => IndexOptions {
         /// Whether there are lists of the pages fetched in the last online sessions.

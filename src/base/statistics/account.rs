@@ -17,6 +17,9 @@ pub const FETCHED: &str = "fetched";
 /// The name of the count of those [`GIVEN`] bytes that did not have to be fetched from an origin.
 pub const SAVED: &str = "saved";
 
+/// The name of the count of body bytes that the data saver did not fetch, as far as known.
+pub const UNFETCHED: &str = "unfetched";
+
 /// The counts of one host. Counting is an atomic addition and never blocks.
 #[derive(Debug, Default)]
 pub struct Account {
@@ -24,6 +27,7 @@ pub struct Account {
     given: AtomicU64,
     fetched: AtomicU64,
     saved: AtomicU64,
+    unfetched: AtomicU64,
 }
 
 impl Account {
@@ -49,14 +53,23 @@ impl Account {
         self.fetched.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
+    /// Counts bytes that the data saver did not fetch.
+    pub fn count_unfetched(&self, bytes: u64) {
+        self.unfetched.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Returns the counts and resets them.
     pub(super) fn take(&self) -> Counts {
         let mut counts = Counts::default();
         for (outcome, count) in Outcome::ALL.iter().zip(&self.outcomes) {
             counts.add(outcome.as_str(), count.swap(0, Ordering::Relaxed));
         }
-        for (name, count) in [(GIVEN, &self.given), (FETCHED, &self.fetched), (SAVED, &self.saved)]
-        {
+        for (name, count) in [
+            (GIVEN, &self.given),
+            (FETCHED, &self.fetched),
+            (SAVED, &self.saved),
+            (UNFETCHED, &self.unfetched),
+        ] {
             counts.add(name, count.swap(0, Ordering::Relaxed));
         }
         counts

@@ -24,6 +24,8 @@ wwwoffle_url::named! {
         Blocked = "blocked",
         /// The configuration redirected the request to another URL.
         Moved = "moved",
+        /// The data saver left the sub-resource out.
+        LeftOut = "left-out",
         /// The origin could not be reached and no stored copy may be served, or this program
         /// failed.
         Failed = "failed",

@@ -85,6 +85,9 @@ pub(crate) struct RunLimitArgs {
 #[command(next_help_heading = "Sub-resources of pages (by default as configured)")]
 #[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct PartFlags {
+    /// Also fetch what the data saver leaves out.
+    #[arg(long)]
+    pub(crate) whole: bool,
     /// Fetch style sheets.
     #[arg(long)]
     stylesheets: bool,

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use hyper::http::request::Parts;
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_config::Config;
+use wwwoffle_config::{Config, UrlParts};
 use wwwoffle_spool::{Outgoing, RunMembership};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose};
+use super::choose::{ChosenLink, LinkAction, MAX_NESTING, WantedClasses, choose, part};
 use super::complete::rule::of_cut;
 use super::read::{Contents, read};
 use super::robots;
@@ -26,6 +26,7 @@ use crate::base::owner::{Owner, is_personal};
 use crate::fetch::attempt::{owner, request_url};
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
+use crate::proxy::saver::{SaverKind, SaverRules};
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::{StoredCopy, timestamp};
@@ -352,11 +353,20 @@ impl<'a> Document<'a> {
     /// The request for a resource that this document refers to; `None` if the configuration leaves
     /// it out.
     fn request_for(&self, sub: &SubResource, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
-        let request = sub.request(self, chosen.link.class);
+        let request =
+            if self.is_saved(chosen) { None } else { sub.request(self, chosen.link.class) };
         if request.is_none() {
             self.count_left_out(LeftOut::Rule, &chosen.url);
         }
         request
+    }
+
+    /// Whether the data saver leaves the sub-resource out, whatever its length.
+    fn is_saved(&self, chosen: &ChosenLink<'_>) -> bool {
+        let kind = part(chosen.link.class).and_then(SaverKind::of_class);
+        let is_wanted = || self.wanting.iter().any(|wanting| wanting.spec.whole);
+        let rules = || SaverRules::of(&self.config, &UrlParts::of(&chosen.url));
+        kind.is_some_and(|kind| !is_wanted() && rules().is_some_and(|rules| rules.leaves_out(kind)))
     }
 
     /// The stored copy of the resource, as served offline; `None` if it is missing.

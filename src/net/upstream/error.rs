@@ -167,6 +167,9 @@ pub enum Failure {
     /// is its length in bytes, if known.
     #[error("it is larger than ask-above and needs consent")]
     TooLong(Option<u64>),
+    /// The data saver leaves the response out. The value is its length in bytes, if known.
+    #[error("the data saver leaves it out ([data-saver])")]
+    LeftOut(Option<u64>),
     /// The budget for fetching the queue is used up.
     #[error("the budget for fetching is spent")]
     OverBudget,
@@ -213,6 +216,7 @@ impl Failure {
                 | Failure::Abandoned
                 | Failure::EndedByHand
                 | Failure::TooLong(_)
+                | Failure::LeftOut(_)
         )
     }
 
@@ -270,7 +274,7 @@ impl Failure {
             | Failure::HeadTimeout
             | Failure::Silent
             | Failure::Stalled => StatusCode::GATEWAY_TIMEOUT,
-            Failure::Inward { .. } => StatusCode::FORBIDDEN,
+            Failure::Inward { .. } | Failure::LeftOut(_) => StatusCode::FORBIDDEN,
             Failure::OverQuota => StatusCode::TOO_MANY_REQUESTS,
             Failure::Busy { .. }
             | Failure::Unprocessed
@@ -315,6 +319,7 @@ impl Failure {
             Failure::EndedByHand => "ended-by-hand",
             Failure::TooLarge { .. } => "max-body",
             Failure::TooLong(_) => "ask-above",
+            Failure::LeftOut(_) => "data-saver",
             Failure::OverBudget => "over-budget",
             Failure::OverQuota => "quotas",
             _ => return None,

@@ -1,4 +1,4 @@
-//! The limits on responses that no client reads.
+//! The limits on responses: those of the data saver, and those while no client reads them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use crate::base::statistics::usage::UsageAccount;
 use crate::net::upstream::Failure;
+use crate::proxy::saver::SaverRules;
 
-/// The limits of a download while no client reads it.
+/// The limits of a download. All except `saver` apply while no client reads it.
 #[derive(Clone, Debug, Default)]
 pub struct Allowance {
     /// Maximum bytes of a body; `None` means no limit.
@@ -18,6 +19,8 @@ pub struct Allowance {
     pub usage: Option<Arc<UsageAccount>>,
     /// Whether any length is permitted, even an unknown one, because a person has confirmed it.
     pub is_unbounded: bool,
+    /// The rules of the data saver, if the response is a sub-resource.
+    pub saver: Option<SaverRules>,
 }
 
 /// A counter of the bytes of several downloads against a common limit.

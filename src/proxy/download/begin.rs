@@ -226,7 +226,8 @@ async fn continue_segment<A: OriginClient>(
     if part.place != job.places.own {
         head.whose = response_owner(job, &answer, &head.fields);
     }
-    if let Some(ended) = end_too_long(ground, job, download, length) {
+    let ended = end_left_out(ground, job, download, head.status, &head.fields);
+    if let Some(ended) = ended.or_else(|| end_too_long(ground, job, download, length)) {
         return ended;
     }
     let file = new_file(ground, job, &answer, &head, asked, Some(&mark)).await;
@@ -246,6 +247,9 @@ async fn store_or_forward<A: OriginClient>(
     asked: RequestTimes,
 ) -> AttemptEnd {
     let status = answer.status();
+    if let Some(ended) = end_left_out(ground, job, download, status, answer.headers()) {
+        return ended;
+    }
     if status == StatusCode::UNAUTHORIZED {
         ground.downloads.login_records.remember_challenge(&job.places.public, answer.headers());
     }
@@ -324,6 +328,19 @@ fn end_too_long<A>(
         return None;
     }
     let failure = job.allowance.check_start(total).err()?;
+    Some(AttemptEnd::Done(report_failure(ground, download, failure)))
+}
+
+/// Ends a download that the data saver leaves out. Its connection closes, so the body does not
+/// arrive. `None` if the download continues.
+fn end_left_out<A>(
+    ground: &DownloadContext<'_, A>,
+    job: &DownloadJob,
+    download: &Arc<Download>,
+    status: StatusCode,
+    fields: &HeaderMap,
+) -> Option<AttemptEnd> {
+    let failure = job.allowance.saver?.check(status, fields).err()?;
     Some(AttemptEnd::Done(report_failure(ground, download, failure)))
 }
 

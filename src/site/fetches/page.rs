@@ -47,10 +47,16 @@ pub(in crate::site) fn check_boxes(spec: &FetchSpec) -> Vec<View> {
     PartClass::ALL.into_iter().map(check_box).collect()
 }
 
-/// Renders the form, filled in from `asked`, with the plan of the fetch if there is one.
+/// Renders the form, filled in from `asked`, with the plan of the fetch if there is one. `saves`
+/// says whether the data saver leaves anything out.
 #[must_use]
-pub fn options(shell: &Shell, asked: &RecursiveRequest, plan: Option<&RunPlan>) -> RenderedPage {
-    form(shell, (asked, &asked.spec.depth.to_string()), &[], plan)
+pub fn options(
+    shell: &Shell,
+    asked: &RecursiveRequest,
+    saves: bool,
+    plan: Option<&RunPlan>,
+) -> RenderedPage {
+    form(shell, (asked, &asked.spec.depth.to_string()), saves, &[], plan)
 }
 
 /// Renders the form again, with the typed `depth` and the error messages.
@@ -59,14 +65,16 @@ pub fn options_again(
     shell: &Shell,
     asked: &RecursiveRequest,
     depth: &str,
+    saves: bool,
     faults: &[FormFault],
 ) -> RenderedPage {
-    form(shell, (asked, &shown::text(depth)), faults, None)
+    form(shell, (asked, &shown::text(depth)), saves, faults, None)
 }
 
 fn form(
     shell: &Shell,
     (asked, depth): (&RecursiveRequest, &str),
+    saves: bool,
     faults: &[FormFault],
     plan: Option<&RunPlan>,
 ) -> RenderedPage {
@@ -78,6 +86,8 @@ fn form(
         links: link_fields(depth, &spec.scope),
         force: spec.force,
         parts: check_boxes(spec),
+        // `None` if the data saver is off.
+        whole: (saves || spec.whole).then_some(spec.whole),
         plan: plan.map(|plan| view! {
             start_kept: plan.start_kept,
             lines: plan::describe_run(plan),
@@ -136,7 +146,7 @@ mod tests {
             ..FetchSpec::default()
         };
         let asked = RecursiveRequest { url: "http://h.example/\"><script>".to_owned(), spec };
-        let page = options(&shell(), &asked, None);
+        let page = options(&shell(), &asked, false, None);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         assert!(!text.contains("<script>") && !text.contains("<a>\""), "{text}");
         for want in [
@@ -156,7 +166,7 @@ mod tests {
         for text in &hostile() {
             let asked =
                 RecursiveRequest { url: as_key(text).to_owned(), spec: FetchSpec::default() };
-            let page = options_again(&shell(), &asked, text, &faults);
+            let page = options_again(&shell(), &asked, text, false, &faults);
             assert_eq!(page.status, 422);
             assert_harmless(&page);
             for field in ["url", "depth", "method"] {

@@ -43,6 +43,8 @@ pub struct InfoExtras {
     pub would: Option<PredictedAction>,
     /// Whether the queue has a request of the caller for this URL.
     pub queued: bool,
+    /// Whether the data saver may have left out pictures of the page.
+    pub saves: bool,
     /// Result of the action that the caller just performed on this entry.
     pub action: Option<ActionResult>,
 }
@@ -89,6 +91,7 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
             // Value of the form field `parts` that fetches the sub-resources which the
             // configuration selects.
             as_configured: AS_CONFIGURED,
+            saves: more.saves,
             pinned: info.pinned,
             // Whether the URL alone identifies the entry. Otherwise no button could find it.
             is_named_by_url: info.kept.as_ref().is_some_and(|copy| {

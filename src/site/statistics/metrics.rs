@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use super::exposition::{CONTENT_TYPE, Exposition, MetricType};
 use crate::base::clock;
 use crate::base::mode::{Mode, ModeSetting};
-use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED};
+use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED, UNFETCHED};
 use crate::net::link::judge::LinkReason;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
@@ -47,6 +47,11 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
             "wwwoffle_saved_bytes_total",
             "Bytes of bodies served from the spool instead of from origins.",
             SAVED,
+        ),
+        (
+            "wwwoffle_unfetched_bytes_total",
+            "Bytes of bodies that the data saver did not fetch, as far as known.",
+            UNFETCHED,
         ),
     ] {
         text.counter(name, help, counts.of(count));

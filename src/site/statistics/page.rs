@@ -91,6 +91,10 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<View> {
     lines.push(line(tr("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
     lines.push(line(tr("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
     lines.push(line(tr("Traffic avoided"), false, &|sums| shown::bytes(sums.saved)));
+    if times.iter().any(|sums| sums.unfetched > 0) {
+        let value = |sums: &Sums| shown::bytes(sums.unfetched);
+        lines.push(line(tr("Left out by the data saver"), false, &value));
+    }
     lines
 }
 
@@ -106,6 +110,7 @@ fn words(outcome: Outcome) -> Text {
         Outcome::Refused => tr("not saved and not queued"),
         Outcome::Blocked => tr("blocked by the configuration"),
         Outcome::Moved => tr("redirected by the configuration"),
+        Outcome::LeftOut => tr("left out by the data saver"),
         Outcome::Failed => tr("failed"),
         Outcome::Tunnelled => tr("tunneled, not intercepted"),
     }
@@ -170,7 +175,7 @@ mod tests {
 
     fn sums(hits: u64, saved: u64) -> Sums {
         let requests = [("hit".to_owned(), hits), ("queued".to_owned(), 1)].into_iter().collect();
-        Sums { requests, given: saved + 10, fetched: 10, saved }
+        Sums { requests, given: saved + 10, fetched: 10, saved, unfetched: 0 }
     }
 
     fn statistics(host: &str) -> StatisticsReport {

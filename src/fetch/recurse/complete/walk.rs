@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, StatusCode};
+use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Entry, Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
@@ -18,6 +19,7 @@ use crate::base::owner::Places;
 use crate::base::shown;
 use crate::base::text::{Text, tr};
 use crate::fetch::redirect::MAX_HOPS;
+use crate::proxy::saver::{SaverKind, SaverRules};
 use wwwoffle_api::{PartItem, PartState};
 use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewport};
 use wwwoffle_http::head::read_response;
@@ -188,6 +190,10 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
                 let why = tr("it is nested in more than {most} files");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
+            LinkAction::Part if self.is_saved(chosen) => {
+                let why = tr("the data saver leaves it out ([data-saver])");
+                self.leave_out(document, chosen, why)
+            }
             LinkAction::Part => {
                 let url = chosen.url.clone();
                 let page = document.page.clone();
@@ -201,6 +207,15 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             }
             LinkAction::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
         }
+    }
+
+    /// Whether the data saver leaves the sub-resource out, whatever its length.
+    fn is_saved(&self, chosen: &ChosenLink<'_>) -> bool {
+        let kind = part(chosen.link.class).and_then(SaverKind::of_class);
+        kind.is_some_and(|kind| {
+            SaverRules::of(self.page.config, &UrlParts::of(&chosen.url))
+                .is_some_and(|rules| rules.leaves_out(kind))
+        })
     }
 
     /// Follows a redirect of a document: its sub-resources are those of the target.

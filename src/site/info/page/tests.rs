@@ -120,6 +120,7 @@ fn more(text: &str) -> InfoExtras {
         }),
         would: Some(PredictedAction::Do(Decision::Fetch)),
         queued: true,
+        saves: true,
         action: Some(ActionResult::Restored(crate::site::lists::page::RestoredCounts {
             entries: 2,
             overtaken: 1,

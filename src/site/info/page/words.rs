@@ -37,6 +37,7 @@ pub(super) fn describe_status(status: CacheStatus) -> Text {
         S::Moved => tr("The configuration has another address for it, and the browser was \
             redirected there."),
         S::Blocked => tr("The configuration blocks it."),
+        S::LeftOut => tr("The data saver left it out."),
         S::LeadsToBlocked => tr("It redirects to an address that the configuration blocks."),
     }
 }
