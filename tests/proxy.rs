@@ -12,6 +12,7 @@ mod forms;
 mod memory_hits;
 mod near_copies;
 mod offline;
+mod recompress;
 mod rules;
 mod spellings;
 mod variants;

@@ -58,6 +58,9 @@ pub struct Sums {
     /// Bytes that the data saver did not fetch, as far as the origins declared them.
     #[serde(default)]
     pub unfetched: u64,
+    /// Bytes that were not sent to clients because pictures were recompressed.
+    #[serde(default)]
+    pub unsent: u64,
 }
 
 impl Sums {
@@ -83,5 +86,6 @@ impl Sums {
         self.fetched = self.fetched.saturating_add(others.fetched);
         self.saved = self.saved.saturating_add(others.saved);
         self.unfetched = self.unfetched.saturating_add(others.unfetched);
+        self.unsent = self.unsent.saturating_add(others.unsent);
     }
 }

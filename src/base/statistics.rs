@@ -27,7 +27,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-pub use self::account::{Account, FETCHED, GIVEN, ResponseCounter, SAVED, UNFETCHED};
+pub use self::account::{Account, FETCHED, GIVEN, ResponseCounter, SAVED, UNFETCHED, UNSENT};
 pub use self::ledger::{Ledger, requests};
 pub use self::outcome::Outcome;
 use self::usage::Usage;

@@ -196,7 +196,8 @@ impl ProxyRequest {
             dated: false,
             form_answer: bare.is_form_answer(),
         };
-        let modification = Modification::of(&config, mode, &bare, &owner, &head, extensions.get());
+        let modification =
+            Modification::of(&config, mode, &bare, &owner, &mut head, extensions.get());
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
         let codings = coding_terms(&mut head.fields, modification.as_ref(), &asked, is_file);
         Self {
@@ -396,7 +397,7 @@ fn coding_terms(
         codings.use_client_codings();
     }
     codings.strip(fields);
-    if modification.is_some() {
+    if modification.is_some_and(Modification::undoes_codings) {
         codings.undo_all();
     }
     codings

@@ -10,6 +10,7 @@ use super::access::Access;
 use super::download::Downloads;
 use super::gateway::PendingForm;
 use super::last::LastAnswers;
+use super::saver::RecompressionRoom;
 use super::tickets::Tickets;
 use crate::base::context::BaseContext;
 use crate::net::context::NetContext;
@@ -30,7 +31,7 @@ pub struct ProxyContext {
     pub pages: Arc<PageContext>,
     /// Access control, and our side of TLS with clients.
     pub clients: ClientSecurity,
-    /// The downloads under way, and the actions taken for the last requests.
+    /// The downloads and recompressions under way, and the actions taken for the last requests.
     pub traffic: Traffic,
     /// Forms that a person has to confirm.
     pub confirmations: Confirmations,
@@ -47,13 +48,15 @@ pub struct ClientSecurity {
     pub tls: ServerCertificates,
 }
 
-/// The downloads under way, and the actions taken for the last requests.
+/// The downloads and recompressions under way, and the actions taken for the last requests.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// The downloads under way.
     pub downloads: Downloads,
     /// The actions taken for the last requests.
     pub last: LastAnswers,
+    /// The room for pictures that are being recompressed.
+    pub recompressions: RecompressionRoom,
 }
 
 /// Forms that a person has to confirm.

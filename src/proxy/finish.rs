@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | decode | resources | decodes the start of a stored body; a damaged one becomes a message |
 //! | amend | responses of origins | `location-error`, `censor-header` |
+//! | recompress | pictures of pages | `recompress-above` |
 //! | modify | pages that a person sees, and the gateway | `modify-html`, references of the gateway |
 //! | replay | plain hits | notes how long the same request gets the same bytes |
 //! | record | resources | the last requests, and the statistics |
@@ -34,7 +35,7 @@ use crate::page::context::PageReader;
 use crate::page::message::Message;
 use crate::proxy::context::ProxyContext;
 
-/// The steps *decode*, *amend*, *modify* and *replay* for one response.
+/// The steps *decode*, *amend*, *recompress*, *modify* and *replay* for one response.
 pub(super) struct ResponseFinish {
     reader: PageReader,
     amendment: Option<Amendment>,
@@ -77,7 +78,10 @@ impl ResponseFinish {
         if let Some(amendment) = self.amendment {
             response = amendment.apply(context, response);
         }
-        if let Some(modification) = self.modification {
+        if let Some(mut modification) = self.modification {
+            if let Some(recompression) = modification.take_recompression() {
+                response = Box::pin(recompression.apply(context, response)).await;
+            }
             return modification.apply(context, self.checked, response);
         }
         if let Some(conditions) = self.conditions {

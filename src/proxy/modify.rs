@@ -29,7 +29,8 @@ use super::ask::ClientHead;
 use super::body::{Body, WholeBody};
 use super::gateway::GatewayMark;
 use super::intent::{Intent, SEC_FETCH_DEST};
-use super::{quota, saver};
+use super::quota;
+use super::saver::{self, Recompression};
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
@@ -47,7 +48,7 @@ use wwwoffle_http::fields::{CACHE_STATUS, has_member};
 const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
 
 /// Digests and other fields of the original body, which are invalid for a modified one.
-const OF_THE_BODY: [HeaderName; 9] = [
+pub(super) const OF_THE_BODY: [HeaderName; 9] = [
     CONTENT_LENGTH,
     ETAG,
     LAST_MODIFIED,
@@ -71,6 +72,8 @@ pub(super) struct Modification {
     has_bar: bool,
     /// For an image: whether to stop the animation.
     is_still: bool,
+    /// For a picture of a page: its recompression.
+    recompression: Option<Recompression>,
     url: CanonicalUrl,
     owner: Owner,
     config: Arc<Config>,
@@ -95,7 +98,7 @@ impl Modification {
         mode: Mode,
         url: &CanonicalUrl,
         owner: &Owner,
-        head: &ClientHead,
+        head: &mut ClientHead,
         gateway_mark: Option<&Arc<GatewayMark>>,
     ) -> Option<Self> {
         let (options, parts) = (&config.modify_html, UrlParts::of(url));
@@ -112,11 +115,14 @@ impl Modification {
         let has_bar = used == Some(BrowserUse::Window) && *options.add_cache_info.of(&parts);
         let changes = changes.filter(|changes| has_bar || !changes.is_empty());
         let is_still = used.is_some() && *options.disable_animated_gif.of(&parts);
-        let is_any = changes.is_some() || is_still || gateway_mark.is_some();
+        let recompression = Recompression::of(config, url, head);
+        let is_any =
+            changes.is_some() || is_still || recompression.is_some() || gateway_mark.is_some();
         is_any.then(|| Self {
             changes,
             has_bar,
             is_still,
+            recompression,
             url: url.clone(),
             owner: owner.clone(),
             config: Arc::clone(config),
@@ -128,6 +134,17 @@ impl Modification {
     /// The gateway request, if the response is for the gateway.
     pub(super) fn gateway_mark(&self) -> Option<&GatewayMark> {
         self.gateway_mark.as_deref()
+    }
+
+    /// The recompression of the picture in the response, which comes before [`Self::apply`].
+    pub(super) fn take_recompression(&mut self) -> Option<Recompression> {
+        self.recompression.take()
+    }
+
+    /// Whether the response is sent without a coding if it is modified. A picture that is
+    /// recompressed has none.
+    pub(super) fn undoes_codings(&self) -> bool {
+        self.changes.is_some() || self.is_still || self.gateway_mark.is_some()
     }
 
     /// Whether the response must be decoded, whatever its type.

@@ -5,12 +5,17 @@
 //! head of its response; the download then ends before the body. Nothing is stored in both cases,
 //! and a stored copy is always served. A person who opens the file itself gets it.
 
+mod picture;
+mod recompress;
+
 use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::debug;
 use wwwoffle_api::fetch_spec::PartClass;
 use wwwoffle_config::{Config, SizeLimit, UrlParts};
 
+pub(super) use self::recompress::Recompression;
+pub(crate) use self::recompress::RecompressionRoom;
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::decide::{Decision, MethodKind};

@@ -8,7 +8,7 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
-use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED, UNFETCHED};
+use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED, UNFETCHED, UNSENT};
 use crate::base::{clock, shown};
 use crate::proxy::body::Body;
 use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
@@ -55,5 +55,6 @@ fn sums(counts: &Counts) -> Sums {
         fetched: counts.of(FETCHED),
         saved: counts.of(SAVED),
         unfetched: counts.of(UNFETCHED),
+        unsent: counts.of(UNSENT),
     }
 }

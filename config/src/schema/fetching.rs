@@ -3,7 +3,7 @@
 use crate::{
     source::rule::UrlRules,
     values::{
-        amounts::{AgeLimit, SizeLimit, SpaceLimit},
+        amounts::{AgeLimit, Percent, SizeLimit, SpaceLimit},
         media::{MediaType, TypesByExtension},
         texts::Program,
         times::{Pause, Windows},
@@ -84,7 +84,7 @@ section! {
 }
 
 section! {
-    /// The sub-resources that are left out because the connection is slow or its volume is limited. Stored copies are served nevertheless. A person who opens a file itself, or fetches it on purpose, gets it.
+    /// The sub-resources that are left out or recompressed because the connection is slow or its volume is limited. Stored copies are served nevertheless. A person who opens a file itself, or fetches it on purpose, gets it.
     "data-saver" => DataSaver {
         /// The length above which a picture of a page is left out.
         "pictures-above" => pictures_above: UrlRules<SizeLimit> = r#""none""#, Live, Ordinary;
@@ -92,6 +92,10 @@ section! {
         "no-media" => no_media: UrlRules<bool> = "false", Live, Ordinary;
         /// Whether all pictures, fonts, audio and video of pages are left out.
         "text-only" => text_only: UrlRules<bool> = "false", Live, Ordinary;
+        /// The length above which JPEG and PNG pictures of pages are recompressed for the browser. The stored copy stays as it is.
+        "recompress-above" => recompress_above: UrlRules<SizeLimit> = r#""none""#, Live, Ordinary;
+        /// The quality of recompressed pictures.
+        "picture-quality" => picture_quality: UrlRules<Percent> = r#""40%""#, Live, Ordinary;
     }
 }
 

@@ -20,6 +20,9 @@ pub const SAVED: &str = "saved";
 /// The name of the count of body bytes that the data saver did not fetch, as far as known.
 pub const UNFETCHED: &str = "unfetched";
 
+/// The name of the count of body bytes that were not sent because pictures were recompressed.
+pub const UNSENT: &str = "unsent";
+
 /// The counts of one host. Counting is an atomic addition and never blocks.
 #[derive(Debug, Default)]
 pub struct Account {
@@ -28,6 +31,7 @@ pub struct Account {
     fetched: AtomicU64,
     saved: AtomicU64,
     unfetched: AtomicU64,
+    unsent: AtomicU64,
 }
 
 impl Account {
@@ -58,6 +62,11 @@ impl Account {
         self.unfetched.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Counts bytes that were not sent because a picture was recompressed.
+    pub fn count_unsent(&self, bytes: u64) {
+        self.unsent.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// Returns the counts and resets them.
     pub(super) fn take(&self) -> Counts {
         let mut counts = Counts::default();
@@ -69,6 +78,7 @@ impl Account {
             (FETCHED, &self.fetched),
             (SAVED, &self.saved),
             (UNFETCHED, &self.unfetched),
+            (UNSENT, &self.unsent),
         ] {
             counts.add(name, count.swap(0, Ordering::Relaxed));
         }

@@ -25,8 +25,8 @@ fn modification(options: &str, method: &Method, request: &[(&str, &str)]) -> Opt
     let config = Arc::new(Config::parse(&text, Path::new("w.conf")).unwrap());
     let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
     let owner = Owner::of(IpAddr::V4(Ipv4Addr::LOCALHOST), None);
-    let head = ClientHead::new(method.clone(), Version::HTTP_11, fields(request));
-    Modification::of(&config, Mode::Offline, &url, &owner, &head, None)
+    let mut head = ClientHead::new(method.clone(), Version::HTTP_11, fields(request));
+    Modification::of(&config, Mode::Offline, &url, &owner, &mut head, None)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use hyper::{Response, StatusCode};
 use super::exposition::{CONTENT_TYPE, Exposition, MetricType};
 use crate::base::clock;
 use crate::base::mode::{Mode, ModeSetting};
-use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED, UNFETCHED};
+use crate::base::statistics::{FETCHED, GIVEN, Outcome, SAVED, UNFETCHED, UNSENT};
 use crate::net::link::judge::LinkReason;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
@@ -52,6 +52,11 @@ fn requests(context: &SiteContext, text: &mut Exposition) {
             "wwwoffle_unfetched_bytes_total",
             "Bytes of bodies that the data saver did not fetch, as far as known.",
             UNFETCHED,
+        ),
+        (
+            "wwwoffle_unsent_bytes_total",
+            "Bytes of bodies that were not sent because pictures were recompressed.",
+            UNSENT,
         ),
     ] {
         text.counter(name, help, counts.of(count));

@@ -91,9 +91,13 @@ fn lines(statistics: &StatisticsReport, month: &[(Date, Sums)]) -> Vec<View> {
     lines.push(line(tr("Sent to browsers"), false, &|sums| shown::bytes(sums.given)));
     lines.push(line(tr("Fetched"), false, &|sums| shown::bytes(sums.fetched)));
     lines.push(line(tr("Traffic avoided"), false, &|sums| shown::bytes(sums.saved)));
-    if times.iter().any(|sums| sums.unfetched > 0) {
-        let value = |sums: &Sums| shown::bytes(sums.unfetched);
-        lines.push(line(tr("Left out by the data saver"), false, &value));
+    let left_out: (_, fn(&Sums) -> u64) = (tr("Left out by the data saver"), |sums| sums.unfetched);
+    let unsent: (_, fn(&Sums) -> u64) =
+        (tr("Not sent, because pictures were recompressed"), |sums| sums.unsent);
+    for (title, of) in [left_out, unsent] {
+        if times.iter().any(|sums| of(sums) > 0) {
+            lines.push(line(title, false, &|sums| shown::bytes(of(sums))));
+        }
     }
     lines
 }
@@ -175,7 +179,7 @@ mod tests {
 
     fn sums(hits: u64, saved: u64) -> Sums {
         let requests = [("hit".to_owned(), hits), ("queued".to_owned(), 1)].into_iter().collect();
-        Sums { requests, given: saved + 10, fetched: 10, saved, unfetched: 0 }
+        Sums { requests, given: saved + 10, fetched: 10, saved, unfetched: 0, unsent: 0 }
     }
 
     fn statistics(host: &str) -> StatisticsReport {
