@@ -143,6 +143,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
         let step = step(Pin::new(&mut self.inner), cx);
         if step.is_ready() {
             self.has_begun = true;
+            if let Some(timer) = &mut self.parking {
+                timer.note_use();
+            }
             if let Some(until) = &mut self.half_closed {
                 until.as_mut().reset(Instant::now() + HALF_CLOSED_PAUSE);
             }
@@ -184,7 +187,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
 
     /// Waits until the connection is parked, after the client has sent nothing.
     fn poll_parked(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let is_idle = self.is_answered() == Some(true);
+        // Within a request, or in another protocol, the next event is a byte. So an idle tunnel needs
+        // no timer.
+        let Some(is_idle) = self.is_answered() else { return Poll::Pending };
         match &mut self.parking {
             Some(timer) => timer.poll_parked(cx, is_idle),
             None => Poll::Pending,

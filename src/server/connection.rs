@@ -78,7 +78,8 @@ where
         };
         if next.is_empty() {
             // The client has left, or is told so.
-            let _ = stream.shutdown().await;
+            let patience = context.base.config().options.socket_timeout;
+            let _ = timeout(patience, stream.shutdown()).await;
             return Ok(());
         }
         first = next;

@@ -28,13 +28,13 @@ const FIRST_READ: usize = 4096;
 #[derive(Debug)]
 pub(super) struct ParkingTimer {
     until: Option<Pin<Box<Sleep>>>,
-    /// Whether bytes were received since `until` was set.
+    /// Whether bytes were received or written since `until` was set.
     was_used: bool,
     is_parked: Arc<AtomicBool>,
 }
 
 impl ParkingTimer {
-    /// Records that bytes were received.
+    /// Records that bytes were received or written.
     pub(super) fn note_use(&mut self) {
         self.was_used = true;
     }

@@ -5,8 +5,9 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::harness::client::request;
 use crate::harness::faults::in_two;
-use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, request, site};
+use crate::harness::{After, Answer, Client, Daemon, Gate, Origin, eventually, site};
 
 #[test]
 fn connections_to_an_origin_are_reused() {
