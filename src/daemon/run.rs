@@ -103,15 +103,21 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
     // Tasks that are still running are aborted. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    flush(&spool);
     // A call of a task that has ended may still write.
     let left = wait_for_blocking(STOP_WITHIN);
     if left > 0 {
         warn!(left, "not all work on the disk ended in time");
     }
+    flush(&spool);
+    ran
+}
+
+/// Writes the pages that wait for the next batch.
+fn flush(spool: &Spool) {
     if let Err(error) = spool.flush() {
         warn!(error = error_chain(&error), "the last pages could not be stored");
     }
-    ran
 }
 
 /// Creates a missing spool directory for the configured user, and changes the user of the process.
