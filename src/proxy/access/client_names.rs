@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use lru::LruCache;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tracing::debug;
 
 use super::tries::network;
@@ -32,6 +33,10 @@ const NAMELESS_FOR: Duration = Duration::from_secs(60);
 
 /// The same after a lookup failed, for example because no name server answered.
 const FAILED_FOR: Duration = Duration::from_secs(10);
+
+/// The longest wait for the lookups of other clients of the same network. Then an earlier name
+/// counts.
+const TURN_WITHIN: Duration = Duration::from_secs(10);
 
 /// The names of clients.
 #[derive(Debug)]
@@ -80,7 +85,7 @@ impl ClientNames {
     pub async fn look_up(&self, dialer: &Dialer, client: IpAddr) {
         let client = client.to_canonical();
         let of_network = self.of_network(client);
-        let Ok(_alone) = of_network.acquire().await else { return };
+        let Ok(Ok(_alone)) = timeout(TURN_WITHIN, of_network.acquire()).await else { return };
         if self.is_recent(client, Instant::now()) {
             return;
         }
