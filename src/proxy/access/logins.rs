@@ -15,7 +15,7 @@ use wwwoffle_config::PasswordHash;
 
 use super::log_throttle::LogThrottle;
 use super::password_cache::{Keys, PasswordCache, PasswordKey};
-use super::tries::GuessCounter;
+use super::tries::{GuessCounter, network};
 
 /// Maximum number of simultaneous checks. Each uses the memory that its hash specifies, normally 19
 /// MiB.
@@ -62,8 +62,8 @@ struct LoginCache {
     keys: Keys,
     checked: Mutex<PasswordCache>,
     tries: Mutex<GuessCounter>,
-    /// The logins that were counted, and are not counted again.
-    counted: Mutex<LruCache<[u8; 32], ()>>,
+    /// The logins that were counted for a network, and are not counted again for it.
+    counted: Mutex<LruCache<(IpAddr, [u8; 32]), ()>>,
 }
 
 impl Logins {
@@ -81,9 +81,9 @@ impl Logins {
 
     /// Returns the index of one of `candidates` whose password is `password`.
     ///
-    /// A cached result needs no check, and does not count as another attempt. If the future is
-    /// dropped, a running check completes and its result is cached; until then it occupies its
-    /// slot.
+    /// A cached result needs no check, and does not count as another attempt. It applies only to
+    /// the network of the client that sent the password. If the future is dropped, a running check
+    /// completes and its result is cached; until then it occupies its slot.
     ///
     /// # Errors
     ///
@@ -111,14 +111,14 @@ impl Logins {
         password: &[u8],
         candidates: &[LoginCandidate],
     ) -> Result<usize, LoginRefusal> {
-        if let Some(known) = self.known.outcome(password, candidates) {
+        if let Some(known) = self.known.outcome(client, password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
         let turn = timeout(LONGEST_WAIT, Arc::clone(&self.slots).acquire_owned()).await;
         let Ok(Ok(slot)) = turn else { return Err(LoginRefusal::Busy) };
         // A browser sends many requests at once. While this request waited, the same password may
         // have been checked for another request.
-        if let Some(known) = self.known.outcome(password, candidates) {
+        if let Some(known) = self.known.outcome(client, password, candidates) {
             return known.ok_or(LoginRefusal::Wrong);
         }
         let is_counted = self.known.begin(client, login).map_err(LoginRefusal::TooOften)?;
@@ -127,7 +127,8 @@ impl Logins {
         // If the client leaves, the check continues: it still occupies its slot and counts as an
         // attempt.
         let checked = spawn_blocking(move || {
-            let right = candidates.iter().position(|candidate| known.verify(&password, candidate));
+            let right =
+                candidates.iter().position(|candidate| known.verify(client, &password, candidate));
             if right.is_some() && is_counted {
                 lock(&known.tries).record_success(client);
             }
@@ -147,10 +148,11 @@ impl Logins {
 }
 
 impl LoginCache {
-    /// Counts an attempt, unless `login` was counted before. Returns whether it counted, or the
-    /// waiting time of the client.
+    /// Counts an attempt, unless `login` was counted before for the network of the client. Returns
+    /// whether it counted, or the waiting time of the client.
     fn begin(&self, client: IpAddr, login: Option<[u8; 32]>) -> Result<bool, Duration> {
         let mut counted = lock(&self.counted);
+        let login = login.map(|login| (network(client), login));
         if login.is_some_and(|login| counted.get(&login).is_some()) {
             return Ok(false);
         }
@@ -161,13 +163,18 @@ impl LoginCache {
         Ok(true)
     }
 
-    /// The cached result: the index of the candidate that matches, or `Some(None)` if no candidate
-    /// matches. `None` if a candidate must still be checked.
+    /// The cached result for this client: the index of the candidate that matches, or `Some(None)`
+    /// if no candidate matches. `None` if a candidate must still be checked.
     #[expect(clippy::option_option, reason = "unknown, known as wrong, known as right")]
-    fn outcome(&self, password: &[u8], candidates: &[LoginCandidate]) -> Option<Option<usize>> {
+    fn outcome(
+        &self,
+        client: IpAddr,
+        password: &[u8],
+        candidates: &[LoginCandidate],
+    ) -> Option<Option<usize>> {
         let mut all_wrong = true;
         for (place, candidate) in candidates.iter().enumerate() {
-            match lock(&self.checked).is_right(self.key(password, candidate)) {
+            match lock(&self.checked).is_right(self.key(client, password, candidate)) {
                 Some(true) => return Some(Some(place)),
                 Some(false) => {}
                 None => all_wrong = false,
@@ -176,20 +183,20 @@ impl LoginCache {
         all_wrong.then_some(None)
     }
 
-    fn key(&self, password: &[u8], candidate: &LoginCandidate) -> PasswordKey {
+    fn key(&self, client: IpAddr, password: &[u8], candidate: &LoginCandidate) -> PasswordKey {
         match candidate {
-            LoginCandidate::Hash(hash) => self.keys.key(hash, b"", password),
+            LoginCandidate::Hash(hash) => self.keys.key(client, hash, b"", password),
             // The name is part of the key, so the result is neither that of the owner of the hash
             // nor that of another unknown name. Otherwise the same password would be refused at
             // once for a second unknown name, and this speed would disclose which names exist.
             LoginCandidate::StandIn(hash, name) => {
-                self.keys.key(hash, &[b"?", name.as_slice()].concat(), password)
+                self.keys.key(client, hash, &[b"?", name.as_slice()].concat(), password)
             }
         }
     }
 
     /// Checks a password against a candidate, which takes a while, and caches the result.
-    fn verify(&self, password: &[u8], candidate: &LoginCandidate) -> bool {
+    fn verify(&self, client: IpAddr, password: &[u8], candidate: &LoginCandidate) -> bool {
         let is_right = match candidate {
             LoginCandidate::Hash(hash) => hash.verify(password),
             LoginCandidate::StandIn(hash, _) => {
@@ -197,7 +204,7 @@ impl LoginCache {
                 false
             }
         };
-        lock(&self.checked).remember(self.key(password, candidate), is_right);
+        lock(&self.checked).remember(self.key(client, password, candidate), is_right);
         is_right
     }
 }
@@ -260,6 +267,28 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_waiting_client_cannot_recognise_the_password_of_another() {
+        let (logins, [candidate, _]) = (Logins::new().unwrap(), candidates());
+        let (candidates, login) = ([candidate], Some([1; 32]));
+        assert_eq!(logins.check_login(CLIENT, login, b"one", &candidates).await, Ok(0));
+        let guesser = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+        let mut guess = 0_u64;
+        loop {
+            guess += 1;
+            match logins.check(guesser, &guess.to_be_bytes(), &candidates).await {
+                // The rest of the test takes less time than this wait.
+                Err(LoginRefusal::TooOften(wait)) if wait > Duration::from_millis(500) => break,
+                outcome => assert!(outcome.is_err(), "{outcome:?}"),
+            }
+        }
+        for login in [None, login] {
+            let right = logins.check_login(guesser, login, b"one", &candidates).await;
+            assert!(matches!(right, Err(LoginRefusal::TooOften(_))), "{login:?}: {right:?}");
+        }
+        assert_eq!(logins.check(CLIENT, b"one", &candidates).await, Ok(0));
+    }
+
+    #[tokio::test]
     async fn one_login_is_one_guess_for_all_hashes() {
         let logins = Logins::new().unwrap();
         let hashes: Vec<_> = (0..8)
@@ -308,15 +337,14 @@ mod tests {
     #[tokio::test]
     async fn an_abandoned_password_check_continues_and_is_cached() {
         let (logins, candidates) = (Logins::new().unwrap(), candidates());
-        let clients = (1..=8_u8).map(|host| IpAddr::V4(Ipv4Addr::new(10, 0, 0, host)));
-        for client in clients {
+        for _ in 0..8 {
             // The future is polled once, which runs it up to its first wait, and then dropped.
-            let check = Box::pin(logins.check(client, b"two", &candidates));
+            let check = Box::pin(logins.check(CLIENT, b"two", &candidates));
             assert!(futures_util::FutureExt::now_or_never(check).is_none());
         }
         assert_eq!(logins.slots.available_permits(), 0, "they are still under way");
         let all = logins.slots.acquire_many(u32::try_from(MAX_AT_ONCE).unwrap()).await.unwrap();
-        let known = logins.known.outcome(b"two", &candidates);
+        let known = logins.known.outcome(CLIENT, b"two", &candidates);
         assert_eq!(known, Some(Some(1)), "and end");
         assert!(lock(&logins.known.tries).is_empty(), "a right password is no guess");
         drop(all);

@@ -1,10 +1,11 @@
 //! A cache of the results of password checks, so that a check is not repeated for every request.
 //!
-//! The key is a keyed hash of the stored password hash and the password that was sent. So the cache
-//! discloses no password. If the stored hash of a user changes, the results for the old hash are no
-//! longer found.
+//! The key is a keyed hash of the network of the client, the stored password hash and the password
+//! that was sent. So the cache discloses no password. If the stored hash of a user changes, the
+//! results for the old hash are no longer found.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::num::NonZeroUsize;
 
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,13 +13,15 @@ use lru::LruCache;
 use sha2::Sha256;
 use wwwoffle_config::PasswordHash;
 
+use super::tries::network;
+
 /// Maximum number of cached results for correct passwords, and also for wrong ones.
 const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(1024).unwrap();
 
 /// Bytes of the secret: one block of SHA-256, which HMAC uses unchanged (RFC 2104 §3).
 const SECRET_BYTES: usize = 64;
 
-/// The cache key for a password and the hash that it is compared with.
+/// The cache key for a password from a client and the hash that it is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PasswordKey([u8; 32]);
 
@@ -38,12 +41,26 @@ impl Keys {
         Ok(Self(secret))
     }
 
-    /// The cache key of a password that is compared with `hash`. `whom` is empty if `hash` is that
-    /// of the user or the control password. For an unknown user, it contains the user name.
-    pub(super) fn key(&self, hash: &PasswordHash, whom: &[u8], password: &[u8]) -> PasswordKey {
+    /// The cache key of a password from `client` that is compared with `hash`. `whom` is empty if
+    /// `hash` is that of the user or the control password. For an unknown user, it contains the
+    /// user name.
+    pub(super) fn key(
+        &self,
+        client: IpAddr,
+        hash: &PasswordHash,
+        whom: &[u8],
+        password: &[u8],
+    ) -> PasswordKey {
+        // Only what this client has sent before is known. Otherwise a client that has to wait could
+        // recognise the password of another client: it alone would not be refused.
+        let network = match network(client) {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
         let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        // The encoding is unambiguous: no hash contains a zero byte, so the zero byte ends the
-        // hash. The length of `whom` is written before `whom`.
+        // The encoding is unambiguous: the network has a fixed length. No hash contains a zero
+        // byte, so the zero byte ends the hash. The length of `whom` is written before `whom`.
+        mac.update(&network.octets());
         mac.update(hash.as_str().as_bytes());
         mac.update(&[0]);
         mac.update(&u64::try_from(whom.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -87,17 +104,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_depends_on_hash_password_and_daemon() {
+    fn a_key_depends_on_network_hash_password_and_daemon() {
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        let client = ip("2001:db8::1");
         let (one, other) = (Keys::new().unwrap(), Keys::new().unwrap());
         let (hash, again) =
             (PasswordHash::make("secret").unwrap(), PasswordHash::make("secret").unwrap());
-        let key = one.key(&hash, b"", b"secret");
-        assert_eq!(one.key(&hash, b"", b"secret"), key);
-        assert_ne!(one.key(&hash, b"", b"Secret"), key);
-        assert_ne!(one.key(&again, b"", b"secret"), key);
-        assert_ne!(other.key(&hash, b"", b"secret"), key);
-        assert_ne!(one.key(&hash, b"s", b"ecret"), key);
-        assert_ne!(one.key(&hash, b"se", b"cret"), one.key(&hash, b"s", b"ecret"));
+        let key = one.key(client, &hash, b"", b"secret");
+        assert_eq!(one.key(client, &hash, b"", b"secret"), key);
+        assert_eq!(one.key(ip("2001:db8::2"), &hash, b"", b"secret"), key, "the same network");
+        assert_ne!(one.key(ip("2001:db8:0:1::1"), &hash, b"", b"secret"), key);
+        assert_eq!(
+            one.key(ip("10.0.0.1"), &hash, b"", b"secret"),
+            one.key(ip("::ffff:10.0.0.1"), &hash, b"", b"secret")
+        );
+        assert_ne!(
+            one.key(ip("10.0.0.1"), &hash, b"", b"secret"),
+            one.key(ip("10.0.0.2"), &hash, b"", b"secret")
+        );
+        assert_ne!(one.key(client, &hash, b"", b"Secret"), key);
+        assert_ne!(one.key(client, &again, b"", b"secret"), key);
+        assert_ne!(other.key(client, &hash, b"", b"secret"), key);
+        assert_ne!(one.key(client, &hash, b"s", b"ecret"), key);
+        assert_ne!(one.key(client, &hash, b"se", b"cret"), one.key(client, &hash, b"s", b"ecret"));
         assert_eq!(format!("{one:?}"), "Keys(…)");
     }
 
