@@ -176,7 +176,7 @@ fn a_pin_set_during_a_purge_is_respected() {
     let step = spool.sweep().unwrap().step(|found| {
         judged += 1;
         if judged > 3 {
-            spool.set_pinned(found.summary.place.url(), true).unwrap();
+            spool.set_pinned(&[found.summary.place.url().to_owned()], true).unwrap();
         }
         true
     });
@@ -249,10 +249,19 @@ fn pins_are_remembered_and_never_guessed() {
         ("http://c/", false, false),
         ("http://b/", false, true),
     ] {
-        assert_eq!(spool.set_pinned(url, is_pinned).unwrap(), changes, "{url} {is_pinned}");
+        let done = spool.set_pinned(&[url.to_owned()], is_pinned).unwrap();
+        assert_eq!(done, changes, "{url} {is_pinned}");
     }
+    let urls = |urls: &[&str]| urls.iter().map(|url| (*url).to_owned()).collect::<Vec<_>>();
+    let several = urls(&["http://a/", "http://d/", "http://e/", "http://d/"]);
+    assert!(spool.set_pinned(&several, true).unwrap());
+    assert!(spool.pins().unwrap().iter().eq(&urls(&["http://a/", "http://d/", "http://e/"])));
+    assert!(!spool.set_pinned(&several, true).unwrap());
+    assert!(!spool.set_pinned(&[], true).unwrap());
+    assert!(spool.set_pinned(&urls(&["http://c/", "http://d/", "http://e/"]), false).unwrap());
     for bad in ["", "http://a/\nhttp://b/"] {
-        assert!(spool.set_pinned(bad, true).unwrap_err().is_invalid());
+        let error = spool.set_pinned(&urls(&["http://c/", bad]), true).unwrap_err();
+        assert!(error.is_invalid(), "{error:?}");
     }
     let want: BTreeSet<_> = ["http://a/".to_owned()].into();
     assert_eq!(Reader::open(root.path()).unwrap().pins().unwrap(), want);
@@ -262,7 +271,7 @@ fn pins_are_remembered_and_never_guessed() {
     let path = root.path().join("pins");
     fs::write(&path, "wwwoffle-pins 1\nhttp://a").unwrap();
     assert!(spool.pins().unwrap_err().is_invalid());
-    assert!(spool.set_pinned("http://b/", true).unwrap_err().is_invalid());
+    assert!(spool.set_pinned(&urls(&["http://b/"]), true).unwrap_err().is_invalid());
     assert_eq!(fs::read(&path).unwrap(), b"wwwoffle-pins 1\nhttp://a", "nothing was lost by that");
 }
 
@@ -312,7 +321,7 @@ fn a_crash_loses_no_remaining_entry() {
             support::store_at(&spool, &place, &body(&place, round)).unwrap();
         }
     }
-    spool.set_pinned("http://a/", true).unwrap();
+    spool.set_pinned(&["http://a/".to_owned()], true).unwrap();
     drop(spool);
     let base = base.restarted();
     for durability in DURABILITIES {

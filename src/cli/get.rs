@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use wwwoffle_url::{BrowserUrl, extract};
+use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost, extract};
 
 use super::args::{FormArgs, GetArgs};
 use super::failure::{VerbFailure, VerbResult};
@@ -101,7 +101,8 @@ fn form(typed: &FormArgs, terminal: &mut Terminal<'_>) -> VerbResult<Option<Form
     Ok(Some(FormToSend { method, content_type, body: BASE64_STANDARD.encode(body) }))
 }
 
-/// Returns `urls` and the URLs in a file.
+/// Returns `urls` and the URLs in a file. Invalid URLs in the file are left out and printed to
+/// standard error.
 pub(super) fn with_urls_of(
     file: Option<&Path>,
     mut urls: Vec<String>,
@@ -109,11 +110,21 @@ pub(super) fn with_urls_of(
 ) -> VerbResult<Vec<String>> {
     let Some(file) = file else { return Ok(urls) };
     let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
-    let found = urls_in(&text);
-    if found.is_empty() && urls.is_empty() {
+    // Each URL in the file has a scheme, so the names of the proxy do not affect whether it is
+    // valid.
+    let local = LocalHost::default();
+    for url in urls_in(&text) {
+        match CanonicalUrl::parse(&url, &local) {
+            Ok(_) => urls.push(url),
+            Err(error) => {
+                let url = shown::text(&url);
+                writeln!(terminal.stderr, "wwwoffle: left out: invalid URL {url}: {error}")?;
+            }
+        }
+    }
+    if urls.is_empty() {
         return Err(VerbFailure::plain(format_args!("no URL was found in {}", file.display())));
     }
-    urls.extend(found);
     Ok(urls)
 }
 

@@ -177,9 +177,7 @@ fn pin_alone(urls: &[String], pinned: bool, settings: &Settings<'_>) -> VerbResu
     let spool = offline::spool(settings)?;
     let fail =
         |error: &wwwoffle_spool::Error| VerbFailure::failed("the pins cannot be used", error);
-    for url in &all {
-        spool.set_pinned(url, pinned).map_err(|error| fail(&error))?;
-    }
+    spool.set_pinned(&all, pinned).map_err(|error| fail(&error))?;
     let pins = spool.pins().map_err(|error| fail(&error))?;
     Ok(Pins { pins: pins.into_iter().collect() })
 }

@@ -223,8 +223,14 @@ pub(super) async fn perform(
         return Ok(delete(caller, urls, back).await?);
     }
     let count = urls.len();
-    for url in urls {
-        run_action(caller, chosen, url).await?;
+    if chosen == EntryAction::Pin {
+        // One call for all, because each call rewrites the file of pins.
+        let urls = urls.iter().map(|url| url.without_credentials().as_str().to_owned()).collect();
+        purge::set_pinned(&caller.context, urls, true).await?;
+    } else {
+        for url in urls {
+            run_action(caller, chosen, url).await?;
+        }
     }
     let done = match chosen {
         EntryAction::Delete | EntryAction::Export(_) => return Ok(caller.see_other(back)),
@@ -266,7 +272,7 @@ async fn delete(
     })
 }
 
-/// Performs an action other than a deletion or an export on one entry.
+/// Performs an action on one entry, unless [`perform`] handles all entries at once.
 async fn run_action(
     caller: &Caller,
     chosen: EntryAction,
@@ -278,11 +284,7 @@ async fn run_action(
             fetch::request_page(&context.fetch, &caller.requester(), url.as_str(), true).await?;
         }
         EntryAction::Monitor => monitor::monitor_daily(caller, url.as_str()).await?,
-        EntryAction::Pin => {
-            let url = url.without_credentials().as_str().to_owned();
-            purge::set_pinned(context, url, true).await?;
-        }
-        EntryAction::Delete | EntryAction::Export(_) => {}
+        EntryAction::Pin | EntryAction::Delete | EntryAction::Export(_) => {}
     }
     Ok(())
 }

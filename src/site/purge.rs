@@ -87,17 +87,17 @@ pub(super) async fn pin(
     let context = &caller.context;
     let url = purge::pinned_url(form.value("url").unwrap_or_default().trim(), &context.base.local);
     let url = url.map_err(|error| FormError::Bad(error_chain(&error)))?;
-    set_pinned(context, url.clone(), pinned).await?;
+    set_pinned(context, vec![url.clone()], pinned).await?;
     Ok(caller.see_other(&links::info(&url)))
 }
 
-/// Pins or unpins a URL.
+/// Pins or unpins URLs.
 pub(super) async fn set_pinned(
     context: &SiteContext,
-    url: String,
+    urls: Vec<String>,
     pinned: bool,
 ) -> Result<bool, Error> {
-    context.storage.store.run(move |spool| spool.set_pinned(&url, pinned)).await
+    context.storage.store.run(move |spool| spool.set_pinned(&urls, pinned)).await
 }
 
 #[cfg(test)]

@@ -111,13 +111,22 @@ fn bookmarks_are_pinned_from_their_file() {
     let daemon = Daemon::start();
     let file = daemon.home().join("bookmarks.html");
     let text = "<!DOCTYPE NETSCAPE-Bookmark-file-1>\n<DL><p>\n<DT><A HREF=\"http://b.example/2\">b</A>\n\
-        <DT><A HREF=\"javascript:alert()\">script</A>\n<DT><A HREF=\"http://a.example/1\">a</A>\n</DL>";
+        <DT><A HREF=\"javascript:alert()\">script</A>\n<DT><A HREF=\"http://a.example/1\">a</A>\n\
+        <DT><A HREF=\"finger://256.1.1.1/\">no address</A>\n</DL>";
     std::fs::write(&file, text).unwrap();
-    let pinned = daemon.ok(&["pin", "--from", file.to_str().unwrap(), "http://c.example/"]);
-    assert_eq!(pinned, "http://a.example/1\nhttp://b.example/2\nhttp://c.example/\n");
-    std::fs::write(&file, "none").unwrap();
-    let none = daemon.run(&["pin", "--from", file.to_str().unwrap()]);
-    assert!(none.status == 1 && none.err.contains("no URL was found"), "{none:?}");
+    let ran = daemon.run(&["pin", "--from", file.to_str().unwrap(), "http://c.example/"]);
+    let pinned = "http://a.example/1\nhttp://b.example/2\nhttp://c.example/\n";
+    assert_eq!((ran.status, ran.out.as_str()), (0, pinned), "{ran:?}");
+    assert!(ran.err.contains("left out: invalid URL finger://256.1.1.1/: "), "{ran:?}");
+    // An invalid argument changes nothing.
+    let refused = daemon.run(&["pin", "http://d.example/", "http://a:99999/"]);
+    assert_eq!((refused.status, refused.out.as_str()), (1, ""), "{refused:?}");
+    assert_eq!(daemon.ok(&["pin"]), pinned);
+    for text in ["none", "http://a:99999/"] {
+        std::fs::write(&file, text).unwrap();
+        let none = daemon.run(&["pin", "--from", file.to_str().unwrap()]);
+        assert!(none.status == 1 && none.err.contains("no URL was found"), "{none:?}");
+    }
 }
 
 #[test]

@@ -202,7 +202,7 @@ fn entries_stored_used_or_pinned_during_a_purge_stay() {
     });
     assert_eq!(used, ["http://cdn.test/i.png", "http://www.a.test/other"]);
     let pinned = purged_while(|spool, _| {
-        spool.set_pinned("http://www.a.test/other", true).unwrap();
+        spool.set_pinned(&["http://www.a.test/other".to_owned()], true).unwrap();
     });
     assert_eq!(
         pinned,

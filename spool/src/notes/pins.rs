@@ -41,14 +41,19 @@ pub(crate) struct PinCache {
 }
 
 impl PinLock {
-    /// Pins or unpins a URL, durably. Returns false if nothing had to change.
-    pub(crate) fn set(&self, root: &Root, url: &str, is_pinned: bool) -> Result<bool> {
-        if url.is_empty() || url.contains(['\n', '\r']) {
+    /// Pins or unpins URLs, durably, with one write of the file. Returns false if nothing had to
+    /// change.
+    pub(crate) fn set(&self, root: &Root, urls: &[String], is_pinned: bool) -> Result<bool> {
+        let is_line = |url: &str| !url.is_empty() && !url.contains(['\n', '\r']);
+        if let Some(url) = urls.iter().find(|url| !is_line(url.as_str())) {
             return Err(Error::invalid("the URL", "is not one line", url.as_bytes()));
         }
         let mut count = lock(&self.0);
         let mut pins = read(&*root.disk, &root.path)?;
-        let changed = if is_pinned { pins.insert(url.to_owned()) } else { pins.remove(url) };
+        let mut changed = false;
+        for url in urls {
+            changed |= if is_pinned { pins.insert(url.clone()) } else { pins.remove(url) };
+        }
         if !changed {
             return Ok(false);
         }

@@ -123,15 +123,15 @@ impl Spool {
         pins::read(&*self.disk_root().disk, self.root())
     }
 
-    /// Pins or unpins a URL, durably. Returns false if nothing had to change.
+    /// Pins or unpins URLs, durably. Returns false if nothing had to change.
     ///
     /// # Errors
     ///
     /// [`crate::Error::is_too_large`] if there are too many pins; [`crate::Error::is_invalid`] for
     /// a text with a line end; those of [`Spool::pins`]; or if the disk fails or is full. Nothing
     /// is then changed.
-    pub fn set_pinned(&self, url: &str, is_pinned: bool) -> Result<bool> {
-        self.tree().pins.set(self.disk_root(), url, is_pinned)
+    pub fn set_pinned(&self, urls: &[String], is_pinned: bool) -> Result<bool> {
+        self.tree().pins.set(self.disk_root(), urls, is_pinned)
     }
 
     /// Lists the runs that have a text, in no order.

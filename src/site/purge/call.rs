@@ -58,9 +58,7 @@ pub(in crate::site) async fn pin(caller: &Caller, wanted: PinRequest) -> Result<
     for text in &wanted.urls {
         urls.push(purge::pinned_url(text, local).map_err(|error| CallFault::url(text, &error))?);
     }
-    for url in &urls {
-        set_pinned(&caller.context, url.clone(), wanted.pinned).await?;
-    }
+    set_pinned(&caller.context, urls.clone(), wanted.pinned).await?;
     if caller.is_administrator() {
         return pins(caller).await;
     }
