@@ -253,7 +253,8 @@ async fn fetch_response(
                 }
                 // This request cannot use the running download: the response is for other requests
                 // only, or the download failed because all its clients left or because its client
-                // is not allowed to reach this origin or does not want the response. So this request is sent separately.
+                // is not allowed to reach this origin or does not want the response. So this request
+                // is sent separately.
             }
             JoinOutcome::New(download) => return run_ours(context, job, download).await,
         }

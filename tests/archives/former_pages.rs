@@ -72,7 +72,7 @@ fn pages() -> Vec<OldPage> {
         for (kind, body) in bodies() {
             let url = format!("http://{way:?}.kinds.example/{}", pages.len()).to_lowercase();
             let fields = vec![("Date", DATE.to_owned()), ("Content-Type", kind.to_owned())];
-            pages.push(OldPage { way, fields, ..OldPage::new(url, body) });
+            pages.push(OldPage { fields, way, ..OldPage::new(url, body) });
         }
         pages.extend(statuses(way));
         pages.extend(fields(way));
@@ -145,7 +145,7 @@ fn statuses(way: Way) -> Vec<OldPage> {
     ];
     let page = |(at, status): (usize, (u16, &'static str))| {
         let url = format!("http://{way:?}.status.example/{at}").to_lowercase();
-        let page = OldPage { way, status, ..OldPage::new(url, format!("{HTML}{}", status.0)) };
+        let page = OldPage { status, way, ..OldPage::new(url, format!("{HTML}{}", status.0)) };
         match status.0 {
             301..=303 | 307 => page.field("Location", "http://elsewhere.example/?a=b"),
             _ => page,
@@ -380,8 +380,8 @@ fn damaged_files_are_refused_and_the_rest_is_imported() {
         std::fs::write(old.store(&page(name)), content).unwrap();
     }
     let lost = old.store(&page("lost"));
-    std::fs::remove_file(old.url_file(&lost)).unwrap();
-    std::fs::write(old.url_file(&old.store(&page("other"))), "http://a.example/x").unwrap();
+    std::fs::remove_file(OldSpool::url_file(&lost)).unwrap();
+    std::fs::write(OldSpool::url_file(&old.store(&page("other"))), "http://a.example/x").unwrap();
     std::fs::create_dir(lost.with_file_name("DABCDEFGHIJKLMNOPQRSTUV")).unwrap();
     let told = daemon.run(&["import", "--json", old.root.to_str().unwrap()]);
     assert_eq!(told.status, 0, "{told:?}");

@@ -102,7 +102,8 @@ fn monitored_pages_continue_their_schedule() {
         let items = list["monitor"].as_array().unwrap();
         items.iter().find(|item| item["url"] == origin.url(path)).unwrap().clone()
     };
-    let time = |second: u64| json!(Timestamp::from_second(second as i64).unwrap().to_string());
+    let time =
+        |second: u64| json!(Timestamp::from_second(second.cast_signed()).unwrap().to_string());
     for (path, schedule, last) in [
         ("/checked", "0 * * * *", time(now)),
         ("/due", "0 * * * *", time(BEGIN + 7_200)),

@@ -148,7 +148,7 @@ impl OldSpool {
     }
 
     /// The path of the file with the URL of the response in `file`.
-    pub(crate) fn url_file(&self, file: &Path) -> PathBuf {
+    pub(crate) fn url_file(file: &Path) -> PathBuf {
         let name = file.file_name().unwrap().to_str().unwrap();
         file.with_file_name(name.replacen('D', "U", 1))
     }
