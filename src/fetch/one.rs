@@ -215,7 +215,12 @@ async fn retry_failed(context: &FetchContext, key: Key) -> Result<(), Error> {
         {
             recurse::outcome::failed(context, &known, &reason, false);
         }
-        Some(_) => drop(context.storage.store.requeue(reset_attempts(known)).await?),
+        Some(_) => {
+            // Pictures that the data saver left out are fetched; `ask-above` applies as before.
+            let any_length = known.any_length;
+            let again = Outgoing { any_length, ..reset_attempts(known) };
+            context.storage.store.requeue(again).await?;
+        }
         None => {}
     }
     Ok(())

@@ -8,7 +8,9 @@
 mod picture;
 mod recompress;
 
-use hyper::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, REFERER,
+};
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::debug;
 use wwwoffle_api::fetch_spec::PartClass;
@@ -137,10 +139,17 @@ pub(super) fn rules(ask: &ProxyRequest) -> Option<SaverRules> {
         && asked.method == MethodKind::Get
         && asked.standing != StoragePolicy::Nearby
         && !asked.upgrade;
-    if !applies {
+    if !applies || opens_itself(ask) {
         return None;
     }
     SaverRules::of(&ask.start.config, &UrlParts::of(&ask.bare))
+}
+
+/// Whether the browser shows the file itself: its player then requests the file again, in the name
+/// of the file.
+fn opens_itself(ask: &ProxyRequest) -> bool {
+    let referrer = ask.head.fields.get(REFERER).and_then(|value| value.to_str().ok());
+    referrer.is_some_and(|referrer| referrer == ask.bare.as_str())
 }
 
 /// Applies the rules before the origin is asked, or the request is queued. If the file is left out,
@@ -179,7 +188,9 @@ pub(super) fn replacement(
     let account = context.storage.statistics.account(ask.bare.host());
     account.count_unfetched(bytes.unwrap_or_default());
     let mut response = ask.head.audience.empty_response(403);
-    if ask.head.audience.saver_kind() == Some(SaverKind::Picture) {
+    // Without any picture the reader needs the alternative text, and a background stays empty.
+    let is_text_only = rules(ask).is_some_and(|rules| rules.text_only);
+    if ask.head.audience.saver_kind() == Some(SaverKind::Picture) && !is_text_only {
         let shell = context.pages.shell(&ask.reader());
         let picture = left_out::picture(&shell, bytes);
         response = Response::new(body::from_bytes(picture.body));

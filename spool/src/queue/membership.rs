@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::queue::outgoing::{Outgoing, OutgoingSummary, RequestKind, RequesterLocation};
+use crate::queue::outgoing::{
+    Outgoing, OutgoingSummary, RequestKind, RequestState, RequesterLocation,
+};
 use crate::queue::spellings;
 
 /// The largest number of runs that one request can belong to. Further runs are not recorded.
@@ -160,6 +162,10 @@ pub(crate) fn merge(known: &mut Outgoing, new: &Outgoing) {
         summary.kind = other.kind;
         summary.page = other.page.clone().or_else(|| summary.page.take());
         known.options = new.options.clone().or_else(|| known.options.take());
+        // A limit for the weaker kind may not hold for this one.
+        if matches!(summary.fetching.state, RequestState::Asking { .. }) {
+            summary.fetching.state = RequestState::Waiting;
+        }
     }
     if other.class.is_none() {
         (summary.class, known.nesting) = (None, 0);

@@ -4,6 +4,7 @@
 //! has the amended picture, so the tag counts as that of the original.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
@@ -13,8 +14,9 @@ use hyper::header::{
     CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, RANGE, VARY,
 };
 use hyper::{HeaderMap, Method, Response, StatusCode};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 use wwwoffle_config::{Config, SizeLimit, UrlParts};
 use wwwoffle_url::CanonicalUrl;
@@ -32,23 +34,29 @@ use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 /// Maximum length of a picture in bytes. A longer one is sent unchanged.
 const MAX_PICTURE: u64 = 16 * 1024 * 1024;
 
-/// Maximum number of bytes of all pictures that are held in memory. Further pictures wait.
+/// Maximum number of bytes of all pictures that are held in memory, until their clients have them.
 const MAX_HELD: usize = 64 * 1024 * 1024;
 
-/// Maximum number of pictures that are recompressed at the same time.
+/// Maximum number of pictures that are recompressed at the same time. The decoder of one takes up to
+/// 160 MB.
 const AT_ONCE: usize = 2;
+
+/// The longest wait for memory, for the bytes of a picture, and for a turn. After each of them, the
+/// picture is sent unchanged.
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// The room for pictures that are being recompressed.
 #[derive(Debug)]
 pub struct RecompressionRoom {
-    /// The bytes of the originals.
-    bytes: Semaphore,
-    turns: Semaphore,
+    /// The bytes of the pictures.
+    bytes: Arc<Semaphore>,
+    turns: Arc<Semaphore>,
 }
 
 impl Default for RecompressionRoom {
     fn default() -> Self {
-        Self { bytes: Semaphore::new(MAX_HELD), turns: Semaphore::new(AT_ONCE) }
+        let semaphore = |permits| Arc::new(Semaphore::new(permits));
+        Self { bytes: semaphore(MAX_HELD), turns: semaphore(AT_ONCE) }
     }
 }
 
@@ -103,20 +111,30 @@ impl Recompression {
         }
         let Some((format, length)) = self.picture(&response) else { return response };
         let room = &context.traffic.recompressions;
-        let Ok(_held) = room.bytes.acquire_many(length).await else { return response };
+        let held = Arc::clone(&room.bytes).acquire_many_owned(length);
+        let Ok(Ok(held)) = timeout(MAX_WAIT, held).await else { return response };
         let (mut parts, original) = response.into_parts();
         let picture = match read(original, length).await {
             Ok(picture) => picture,
             Err(original) => return Response::from_parts(parts, original),
         };
-        let Ok(_turn) = room.turns.acquire().await else {
-            return Response::from_parts(parts, body::from_bytes(picture));
+        let turn = timeout(MAX_WAIT, Arc::clone(&room.turns).acquire_owned());
+        let Ok(Ok(turn)) = turn.await else {
+            return Response::from_parts(parts, held_body(picture, held));
         };
         let (bytes, quality) = (picture.clone(), self.quality);
-        let new = spawn_blocking(move || recompress(&bytes, format, quality)).await;
+        // If the client leaves, the recompression goes on, with its memory and its turn.
+        let run = move || {
+            let new = recompress(&bytes, format, quality);
+            drop(turn);
+            (new, held)
+        };
         // A decoder that panics counts as one that refuses the picture.
-        let Some(new) = new.ok().flatten() else {
+        let Ok((new, held)) = spawn_blocking(run).await else {
             return Response::from_parts(parts, body::from_bytes(picture));
+        };
+        let Some(new) = new else {
+            return Response::from_parts(parts, held_body(picture, held));
         };
         let saved = picture.len().saturating_sub(new.len());
         debug!(host = self.host, saved, "a picture is recompressed");
@@ -124,7 +142,7 @@ impl Recompression {
         account.count_unsent(u64::try_from(saved).unwrap_or_default());
         amend(&mut parts.headers, self.quality);
         parts.extensions.remove::<WholeBody>();
-        Response::from_parts(parts, body::from_bytes(new))
+        Response::from_parts(parts, held_body(new.into(), held))
     }
 
     /// The format and the length of the picture in a response. `None` if it is not recompressed.
@@ -144,15 +162,44 @@ impl Recompression {
     }
 }
 
+/// A picture in memory, until its client has it.
+struct HeldPicture {
+    bytes: Bytes,
+    #[expect(dead_code, reason = "it is there to be dropped")]
+    held: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for HeldPicture {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A body that holds its memory until it is dropped.
+fn held_body(bytes: Bytes, held: OwnedSemaphorePermit) -> Body {
+    body::from_bytes(Bytes::from_owner(HeldPicture { bytes, held }))
+}
+
 /// Reads the body of a picture.
 ///
 /// # Errors
 ///
-/// The whole body, if it does not have this length, breaks off or has trailers.
+/// The whole body, if it does not arrive in time, does not have this length, breaks off or has
+/// trailers.
 async fn read(mut body: Body, length: u32) -> Result<Bytes, Body> {
+    let until = Instant::now() + MAX_WAIT;
     let mut frames: Vec<Result<Frame<Bytes>, BoxError>> = Vec::new();
-    let (mut left, mut is_plain) = (usize::try_from(length).unwrap_or(usize::MAX), true);
-    while is_plain && let Some(frame) = body.frame().await {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let (mut left, mut is_plain) = (length, true);
+    while is_plain {
+        let frame = match timeout_at(until, body.frame()).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => break,
+            Err(_) => {
+                is_plain = false;
+                break;
+            }
+        };
         let data = frame.as_ref().ok().and_then(Frame::data_ref);
         let rest = data.and_then(|data| left.checked_sub(data.len()));
         is_plain = rest.is_some();
@@ -163,7 +210,7 @@ async fn read(mut body: Body, length: u32) -> Result<Bytes, Body> {
         let body = stream::iter(frames).chain(BodyStream::new(body));
         return Err(StreamBody::new(body).boxed_unsync());
     }
-    let mut picture = BytesMut::new();
+    let mut picture = BytesMut::with_capacity(length);
     for frame in frames.into_iter().flatten() {
         picture.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
     }
