@@ -44,11 +44,7 @@ pub struct ClientIo<T> {
     replayer: Option<Box<Replayer>>,
     /// Parks the connection, if it may be parked.
     parking: Option<ParkingTimer>,
-    /// The deadline for the response after the client has closed its half.
-    half_closed: Option<Pin<Box<Sleep>>>,
-    /// The time for which a client that has closed its half may wait for the first byte of its
-    /// response.
-    half_closed_limit: Duration,
+    half_closed: HalfClosed,
     /// Whether a byte was written since the last byte was read: the response has begun.
     has_begun: bool,
     /// Whether the client has closed its half, for the requests of the connection.
@@ -57,6 +53,15 @@ pub struct ClientIo<T> {
     resets: Option<ResetCounter>,
     /// The rest of a request that was answered early. It is read after the end of the response.
     linger: Option<Linger>,
+}
+
+/// A client that has closed its half of the connection.
+#[derive(Debug)]
+struct HalfClosed {
+    /// The deadline for the response, once the client has closed its half.
+    until: Option<Pin<Box<Sleep>>>,
+    /// The time for which the client may wait for the first byte of its response.
+    limit: Duration,
 }
 
 /// The rest of a body that is discarded.
@@ -78,8 +83,7 @@ impl<T> ClientIo<T> {
             gate: None,
             replayer: None,
             parking: None,
-            half_closed: None,
-            half_closed_limit: patience,
+            half_closed: HalfClosed { until: None, limit: patience },
             has_begun: false,
             presence: Presence::default(),
             resets: None,
@@ -111,7 +115,7 @@ impl<T> ClientIo<T> {
     /// Sets how long a client that has closed its half may wait for the first byte of its response.
     #[must_use]
     pub(super) fn half_closed_for(mut self, limit: Duration) -> Self {
-        self.half_closed_limit = limit;
+        self.half_closed.limit = limit;
         self
     }
 
@@ -146,7 +150,7 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
             if let Some(timer) = &mut self.parking {
                 timer.note_use();
             }
-            if let Some(until) = &mut self.half_closed {
+            if let Some(until) = &mut self.half_closed.until {
                 until.as_mut().reset(Instant::now() + HALF_CLOSED_PAUSE);
             }
         }
@@ -202,8 +206,9 @@ impl<T: AsyncWrite + Unpin> ClientIo<T> {
             return Poll::Ready(());
         }
         self.presence.set_half_closed();
-        let limit = if self.has_begun { HALF_CLOSED_PAUSE } else { self.half_closed_limit };
-        let until = self.half_closed.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
+        let limit = if self.has_begun { HALF_CLOSED_PAUSE } else { self.half_closed.limit };
+        let until =
+            self.half_closed.until.get_or_insert_with(|| Box::pin(tokio::time::sleep(limit)));
         until.as_mut().poll(cx)
     }
 
@@ -280,7 +285,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncRead for ClientIo<T> {
                 }
                 return Poll::Ready(Ok(()));
             }
-            if this.half_closed.is_none() {
+            if this.half_closed.until.is_none() {
                 match Pin::new(&mut this.inner).poll_read(cx, buffer) {
                     Poll::Ready(read) => read?,
                     Poll::Pending => return this.poll_parked(cx).map(Ok),
