@@ -25,12 +25,9 @@ pub struct ImportReport {
     pub outdated: u64,
     /// The number of error responses that were not stored, because a page is stored.
     pub worse: u64,
-    /// The number of requests added to the queue.
-    pub queued: u64,
-    /// The number of queued requests that now have a response and were removed.
-    pub answered: u64,
-    /// The number of pages that are monitored now and were not monitored before.
-    pub monitored: u64,
+    /// The queue and the monitored pages.
+    #[serde(flatten)]
+    pub requests: RequestReport,
     /// The number of records without a page.
     pub passed: u64,
     /// The number of items refused.
@@ -42,6 +39,18 @@ pub struct ImportReport {
     pub sessions: Vec<Timestamp>,
     /// The first [`SHOWN`] refused items.
     pub refusals: Vec<RefusedItem>,
+}
+
+/// The changes of the queue and of the monitored pages by an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestReport {
+    /// The number of requests added to the queue.
+    pub queued: u64,
+    /// The number of queued requests that now have a response and were removed.
+    pub answered: u64,
+    /// The number of pages that are monitored now and were not monitored before.
+    pub monitored: u64,
 }
 
 /// A refused item.
@@ -71,8 +80,8 @@ impl ImportReport {
             self.same,
             self.outdated,
             self.worse,
-            self.queued,
-            self.monitored,
+            self.requests.queued,
+            self.requests.monitored,
             self.passed,
             self.refused,
         ]

@@ -352,7 +352,11 @@ fn a_spool_of_2_9_is_imported_with_queue_and_monitors() {
     bench.write(&format!("old/monitor/M{}", make_hash(watched.as_bytes())), mask.as_bytes());
 
     let report = bench.import(&root);
-    assert_eq!((report.kept, report.queued, report.monitored), (7, 3, 1), "{report:#?}");
+    assert_eq!(
+        (report.kept, report.requests.queued, report.requests.monitored),
+        (7, 3, 1),
+        "{report:#?}"
+    );
     assert_eq!((report.same, report.refused), (0, 3), "{report:#?}");
     assert_eq!((bench.body(url), bench.older(url)), (b"now".to_vec(), vec![b"before".to_vec()]));
     let entry = bench.entry(url).unwrap();
@@ -392,7 +396,11 @@ fn a_spool_of_2_9_is_imported_with_queue_and_monitors() {
     assert_eq!(monitored.schedule, "0 23 * * 0 and".parse().unwrap());
     // In the second import, everything is already stored.
     let again = bench.import(&root);
-    assert_eq!((again.kept, again.queued, again.monitored), (0, 0, 0), "{again:#?}");
+    assert_eq!(
+        (again.kept, again.requests.queued, again.requests.monitored),
+        (0, 0, 0),
+        "{again:#?}"
+    );
 }
 
 #[test]
@@ -404,7 +412,7 @@ fn a_spool_of_2_9_with_only_a_queue_or_monitors_is_detected() {
         classic(&bench, directory, 'O', url, "", b"GET http://q.example/x HTTP/1.0\r\n\r\n");
         bench.write(&format!("old/{directory}/M{}", make_hash(url.as_bytes())), mask.as_bytes());
         let report = bench.import(&bench.path("old"));
-        assert_eq!((report.queued, report.monitored), want, "{report:?}");
+        assert_eq!((report.requests.queued, report.requests.monitored), want, "{report:?}");
     }
 }
 

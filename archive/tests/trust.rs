@@ -40,7 +40,7 @@ fn a_form_of_an_archive_is_not_queued() {
     let bench = Bench::new();
     let path = bench.write("a.warc", &[waiting("a", get), waiting("b", post)].concat());
     let report = bench.import(&path);
-    assert_eq!((report.queued, report.refused), (1, 1), "{report:?}");
+    assert_eq!((report.requests.queued, report.refused), (1, 1), "{report:?}");
     assert_eq!(report.refusals.first().unwrap().reason, "forms of an archive are not sent");
     assert_eq!(bench.spool.queue().list().len(), 1);
     let bundle = Bundle::read(&path, &options().local).unwrap();

@@ -226,9 +226,9 @@ fn print_report(
         (report.same, "were stored already"),
         (report.outdated, "older than the stored copy, and older versions are not stored"),
         (report.worse, "errors, for which a page is stored"),
-        (report.queued, "requests queued"),
-        (report.answered, "requests removed from the queue, since they have a response"),
-        (report.monitored, "pages monitored"),
+        (report.requests.queued, "requests queued"),
+        (report.requests.answered, "requests removed from the queue, since they have a response"),
+        (report.requests.monitored, "pages monitored"),
         (report.passed, "records that are not responses"),
         (report.refused, "refused"),
     ] {

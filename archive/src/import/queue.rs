@@ -21,11 +21,11 @@ impl Import<'_> {
     pub(super) fn queue(&mut self, waiting: QueuedRequest) -> Result<(), ItemFault> {
         let outgoing = self.outgoing(waiting)?;
         if self.options.dry_run {
-            self.report.queued += 1;
+            self.report.requests.queued += 1;
             return Ok(());
         }
         match self.spool.queue().add(&outgoing).map_err(ItemFault::of_spool)? {
-            AddOutcome::New | AddOutcome::Stronger => self.report.queued += 1,
+            AddOutcome::New | AddOutcome::Stronger => self.report.requests.queued += 1,
             AddOutcome::Already => self.report.same += 1,
         }
         Ok(())
@@ -50,7 +50,7 @@ impl Import<'_> {
             return Ok(());
         }
         if self.options.dry_run {
-            self.report.monitored += 1;
+            self.report.requests.monitored += 1;
             return Ok(());
         }
         let monitor = Monitor {
@@ -62,7 +62,7 @@ impl Import<'_> {
             reported: None,
         };
         monitors.set(&monitor).map_err(ItemFault::of_spool)?;
-        self.report.monitored += 1;
+        self.report.requests.monitored += 1;
         Ok(())
     }
 
@@ -116,7 +116,7 @@ impl Import<'_> {
         // A request with a cookie or password would have had another response, so it stays in the
         // queue.
         if request.secrets == Secrets::None && queue.finish(&request)? == FinishOutcome::Gone {
-            self.report.answered += 1;
+            self.report.requests.answered += 1;
         }
         Ok(())
     }

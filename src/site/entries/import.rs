@@ -68,7 +68,7 @@ fn run(
         }
     };
     let done = import(context.storage.store.spool(), path, options, &Placer::default(), &mut watch);
-    if done.as_ref().is_ok_and(|report| report.queued > 0) {
+    if done.as_ref().is_ok_and(|report| report.requests.queued > 0) {
         context.fetch.fetcher.wake();
     }
     let end = match done {
