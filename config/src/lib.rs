@@ -95,10 +95,10 @@ pub use pattern::{
     spec::{ParseSpecError, UrlSpec},
 };
 pub use schema::{
-    Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DontCache, DontCompress,
-    DontGet, FetchOptions, FtpOptions, Https, IndexOptions, Link, LocalNames, LocalNet, MimeTypes,
-    ModifyHtml, OfflineOptions, OnlineOptions, Options, OwnPages, Protection, Proxy, Purge,
-    Startup, Tunnel,
+    Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DataSaver, DontCache,
+    DontCompress, DontGet, FetchOptions, FtpOptions, Https, IndexOptions, Link, LocalNames,
+    LocalNet, MimeTypes, ModifyHtml, OfflineOptions, OnlineOptions, Options, OwnPages, Protection,
+    Proxy, Purge, Startup, Tunnel,
 };
 pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{

@@ -8,13 +8,16 @@
 mod picture;
 mod recompress;
 
+use std::sync::LazyLock;
+
 use hyper::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HeaderValue, REFERER,
 };
 use hyper::{HeaderMap, Response, StatusCode};
 use tracing::debug;
 use wwwoffle_api::fetch_spec::PartClass;
-use wwwoffle_config::{Config, SizeLimit, UrlParts};
+use wwwoffle_config::{Config, DataSaver, SizeLimit, UrlParts};
+use wwwoffle_url::CanonicalUrl;
 
 pub(super) use self::recompress::Recompression;
 pub(crate) use self::recompress::RecompressionRoom;
@@ -35,7 +38,7 @@ pub(super) const BY: &str = "data-saver";
 
 /// The kinds of files that the data saver can leave out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SaverKind {
+pub(super) enum SaverKind {
     /// A picture.
     Picture,
     /// Audio or video.
@@ -59,7 +62,7 @@ impl SaverKind {
     }
 
     /// The kind of a class of sub-resources.
-    pub(crate) fn of_class(class: PartClass) -> Option<Self> {
+    fn of_class(class: PartClass) -> Option<Self> {
         match class {
             PartClass::Images | PartClass::Icons => Some(Self::Picture),
             PartClass::Media => Some(Self::Media),
@@ -93,8 +96,7 @@ impl SaverRules {
     }
 
     /// Whether all files of this kind are left out.
-    #[must_use]
-    pub(crate) fn leaves_out(self, kind: SaverKind) -> bool {
+    fn leaves_out(self, kind: SaverKind) -> bool {
         match kind {
             SaverKind::Picture => self.text_only || self.pictures_above == Some(0),
             SaverKind::Media => self.text_only || self.no_media,
@@ -113,16 +115,23 @@ impl SaverRules {
         let Some(kind) = kind.filter(|_| status.is_success()) else { return Ok(()) };
         let length = whole_length(fields);
         let is_large = kind == SaverKind::Picture
-            && length > self.pictures_above
-            && self.pictures_above.is_some();
+            && length.zip(self.pictures_above).is_some_and(|(length, above)| length > above);
         if is_large || self.leaves_out(kind) { Err(Failure::LeftOut(length)) } else { Ok(()) }
     }
 }
 
-/// Whether the data saver leaves anything out.
+/// Whether an option of the data saver is set.
 #[must_use]
 pub(crate) fn is_on(config: &Config) -> bool {
-    config.data_saver != Config::default().data_saver
+    static OFF: LazyLock<DataSaver> = LazyLock::new(|| Config::default().data_saver);
+    config.data_saver != *OFF
+}
+
+/// Whether the sub-resource of this class at `url` is left out, whatever its length.
+#[must_use]
+pub(crate) fn leaves_out(config: &Config, class: Option<PartClass>, url: &CanonicalUrl) -> bool {
+    let Some(kind) = class.and_then(SaverKind::of_class) else { return false };
+    SaverRules::of(config, &UrlParts::of(url)).is_some_and(|rules| rules.leaves_out(kind))
 }
 
 /// The declared length of the whole body, also if the response has only a range of it.

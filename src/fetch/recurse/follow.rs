@@ -8,7 +8,7 @@ use std::sync::Arc;
 use hyper::http::request::Parts;
 use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_config::{Config, UrlParts};
+use wwwoffle_config::Config;
 use wwwoffle_spool::{Outgoing, RunMembership};
 use wwwoffle_url::{CanonicalUrl, Key};
 
@@ -26,7 +26,7 @@ use crate::base::owner::{Owner, is_personal};
 use crate::fetch::attempt::{owner, request_url};
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Origin;
-use crate::proxy::saver::{SaverKind, SaverRules};
+use crate::proxy::saver;
 use crate::proxy::target::of_url;
 use crate::storage::lookup::look_up;
 use crate::storage::store::{StoredCopy, timestamp};
@@ -363,10 +363,8 @@ impl<'a> Document<'a> {
 
     /// Whether the data saver leaves the sub-resource out, whatever its length.
     fn is_saved(&self, chosen: &ChosenLink<'_>) -> bool {
-        let kind = part(chosen.link.class).and_then(SaverKind::of_class);
-        let is_wanted = || self.wanting.iter().any(|wanting| wanting.spec.whole);
-        let rules = || SaverRules::of(&self.config, &UrlParts::of(&chosen.url));
-        kind.is_some_and(|kind| !is_wanted() && rules().is_some_and(|rules| rules.leaves_out(kind)))
+        !self.wanting.iter().any(|wanting| wanting.spec.whole)
+            && saver::leaves_out(&self.config, part(chosen.link.class), &chosen.url)
     }
 
     /// The stored copy of the resource, as served offline; `None` if it is missing.

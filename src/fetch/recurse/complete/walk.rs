@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use hyper::header::CONTENT_TYPE;
 use hyper::{HeaderMap, StatusCode};
-use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Entry, Error, Place, RequestState};
 use wwwoffle_url::{CanonicalUrl, Key};
 
@@ -19,7 +18,7 @@ use crate::base::owner::Places;
 use crate::base::shown;
 use crate::base::text::{Text, tr};
 use crate::fetch::redirect::MAX_HOPS;
-use crate::proxy::saver::{SaverKind, SaverRules};
+use crate::proxy::saver;
 use wwwoffle_api::{PartItem, PartState};
 use wwwoffle_html::references::{Class, Omission, References, Truncation, Viewport};
 use wwwoffle_http::head::read_response;
@@ -190,7 +189,9 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
                 let why = tr("it is nested in more than {most} files");
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
-            LinkAction::Part if self.is_saved(chosen) => {
+            LinkAction::Part
+                if saver::leaves_out(self.page.config, part(chosen.link.class), &chosen.url) =>
+            {
                 let why = tr("the data saver leaves it out ([data-saver])");
                 self.leave_out(document, chosen, why)
             }
@@ -207,15 +208,6 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
             }
             LinkAction::ByKind(why) => self.leave_out(document, chosen, of_kind(why)),
         }
-    }
-
-    /// Whether the data saver leaves the sub-resource out, whatever its length.
-    fn is_saved(&self, chosen: &ChosenLink<'_>) -> bool {
-        let kind = part(chosen.link.class).and_then(SaverKind::of_class);
-        kind.is_some_and(|kind| {
-            SaverRules::of(self.page.config, &UrlParts::of(&chosen.url))
-                .is_some_and(|rules| rules.leaves_out(kind))
-        })
     }
 
     /// Follows a redirect of a document: its sub-resources are those of the target.
