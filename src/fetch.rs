@@ -290,7 +290,7 @@ pub async fn retry(
         let wake = move |known: Outgoing| {
             let may = !own.fetcher.is_active(&key)
                 && rests(&known.summary.fetching.state, known.summary.fetching.not_before);
-            may.then(|| want::reset_attempts(known))
+            may.then(|| want::retry_with_consent(known))
         };
         let woken = context.storage.store.run(move |spool| spool.queue().change_if(&key, wake));
         count += u64::from(woken.await?);

@@ -217,9 +217,7 @@ async fn retry_failed(context: &FetchContext, key: Key) -> Result<(), Error> {
         }
         Some(_) => {
             // Pictures that the data saver left out are fetched; `ask-above` applies as before.
-            let any_length = known.any_length;
-            let again = Outgoing { any_length, ..reset_attempts(known) };
-            context.storage.store.requeue(again).await?;
+            context.storage.store.requeue(reset_attempts(known)).await?;
         }
         None => {}
     }

@@ -147,15 +147,20 @@ pub(crate) async fn put(context: &FetchContext, outgoing: Outgoing) -> Result<()
         RequestState::Asking { .. } => is_by_person,
     };
     if rests {
-        context.storage.store.requeue(reset_attempts(known)).await?;
+        context.storage.store.requeue(retry_with_consent(known)).await?;
     }
     Ok(())
 }
 
 /// Makes a request wait again as if it had never been tried. If the request waits for consent to
 /// its size, this gives the consent.
-pub(super) fn reset_attempts(mut request: Outgoing) -> Outgoing {
+pub(super) fn retry_with_consent(mut request: Outgoing) -> Outgoing {
     request.any_length |= matches!(request.summary.fetching.state, RequestState::Asking { .. });
+    reset_attempts(request)
+}
+
+/// Makes a request wait again as if it had never been tried, with the same limit of its size.
+pub(super) fn reset_attempts(mut request: Outgoing) -> Outgoing {
     request.summary.fetching.state = RequestState::Waiting;
     (request.summary.fetching.attempts, request.summary.fetching.not_before) = (0, None);
     request
