@@ -77,7 +77,7 @@ where
             () = context.base.tasks.stopping() => Bytes::new(),
         };
         if next.is_empty() {
-            // The client has left, or is told so.
+            // The client has left, or has been idle for too long, or the daemon stops.
             let patience = context.base.config().options.socket_timeout;
             let _ = timeout(patience, stream.shutdown()).await;
             return Ok(());

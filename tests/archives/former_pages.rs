@@ -82,7 +82,7 @@ fn pages() -> Vec<OldPage> {
             pages.push(OldPage { way, ..OldPage::new(&url, format!("{HTML}{url}")) });
         }
     }
-    // 2.9 does not compress what is compressed.
+    // 2.9 compresses only bodies without a coding.
     for way in [Way::Browsed, Way::Fetched] {
         let url = format!("http://{way:?}.kinds.example/a.tar.gz").to_lowercase();
         let page = OldPage { way, ..OldPage::new(url, gzip(&noise(9, 5_000))) };
@@ -91,7 +91,7 @@ fn pages() -> Vec<OldPage> {
     // 2.9 did not request chunks, and the origin sent them.
     let page = OldPage::new("http://browsed.kinds.example/chunks", "in a chunk");
     pages.push(page.field("Transfer-Encoding", "chunked"));
-    // The origin compressed these bodies, and 2.9 has stored the length of what was sent.
+    // The origin sent these bodies compressed. 2.9 stored them decoded, with their compressed length.
     for (name, body) in [("short", "<p>"), ("long", &*"<p>".repeat(1_000))] {
         let sent = gzip(body.as_bytes()).len();
         let page = OldPage::new(format!("http://fetched.kinds.example/{name}"), body);

@@ -222,9 +222,8 @@ fn a_person_gets_the_pictures_of_one_page() {
     }
 }
 
-#[test]
-#[ignore = "slow"]
-fn a_fetch_leaves_large_pictures_on_the_queue_until_a_person_wants_them() {
+/// A daemon that has fetched a page without its large picture, which waits for consent.
+fn with_picture_that_waits_for_consent() -> (Daemon, Origin) {
     let (origin, _) = page_with_pictures();
     let daemon = Daemon::configured("[data-saver]\npictures-above = \"10 kB\"\n");
     daemon.run(&["get", &origin.url("/page")]);
@@ -232,6 +231,13 @@ fn a_fetch_leaves_large_pictures_on_the_queue_until_a_person_wants_them() {
         let queue = daemon.queue();
         queue.len() == 1 && queue[0]["state"] == "asking"
     });
+    (daemon, origin)
+}
+
+#[test]
+#[ignore = "slow"]
+fn a_fetch_leaves_large_pictures_on_the_queue_until_a_person_wants_them() {
+    let (daemon, origin) = with_picture_that_waits_for_consent();
     assert_eq!(daemon.ok(&["cat", &origin.url("/small.png")]).len(), 1_000);
     assert_ne!(daemon.run(&["cat", &origin.url("/large.png")]).status, 0);
     // A fetch for another page asks again, and not the origin.
@@ -257,12 +263,7 @@ fn the_player_of_a_file_that_a_person_opens_gets_it() {
 #[test]
 #[ignore = "slow"]
 fn a_picture_that_waits_for_consent_is_fetched_after_a_person_opens_it_offline() {
-    let (origin, _) = page_with_pictures();
-    let daemon = Daemon::configured("[data-saver]\npictures-above = \"10 kB\"\n");
-    daemon.run(&["get", &origin.url("/page")]);
-    eventually("it waits for consent", || {
-        daemon.queue().first().is_some_and(|request| request["state"] == "asking")
-    });
+    let (daemon, origin) = with_picture_that_waits_for_consent();
     daemon.ok(&["offline"]);
     let url = origin.url("/large.png");
     let got = daemon.client().get_with(&url, AS_PERSON).whole();

@@ -96,13 +96,19 @@ fn download(daemon: &Daemon, origin: &Origin, length: u64) -> (Response, Check) 
     (client.try_stream("GET", |piece| check.take(piece)).unwrap(), check)
 }
 
+/// A daemon with a spool on a small disk, and an origin.
+fn on_small_disk(options: &str) -> (SmallDisk, Daemon, Origin) {
+    let disk = SmallDisk::mount(options);
+    let mut daemon = Daemon::prepare(None).with_spool(&disk.spool());
+    daemon.up();
+    (disk, daemon, Origin::start())
+}
+
 #[test]
 #[ignore = "needs root and mount"]
 fn a_full_disk_loses_no_stored_entry() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, mut daemon, origin) = on_small_disk("8m");
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
 
@@ -147,9 +153,7 @@ fn a_full_disk_loses_no_stored_entry() {
 #[ignore = "needs root and mount"]
 fn the_daemon_stops_while_a_client_stalls_and_the_disk_has_failed() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (_disk, mut daemon, origin) = on_small_disk("8m");
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
     // The body fits neither on the disk nor into the buffers between the daemon and the client,
@@ -169,9 +173,7 @@ fn the_daemon_stops_while_a_client_stalls_and_the_disk_has_failed() {
 #[ignore = "needs root and mount"]
 fn an_unstored_response_is_reported_in_its_head_and_on_the_home_page() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, daemon, origin) = on_small_disk("8m");
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
     let notice = "The disk was full, so the last page was not saved.";
@@ -197,9 +199,7 @@ fn an_unstored_response_is_reported_in_its_head_and_on_the_home_page() {
 #[ignore = "needs root and mount"]
 fn the_mode_and_the_queue_are_written_on_a_full_disk() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m,nr_inodes=1000");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, mut daemon, origin) = on_small_disk("8m,nr_inodes=1000");
     assert_kept(&daemon, &origin, "online");
     eventually("all files have their final names", || {
         let directory = disk.spool().join("http");
@@ -293,9 +293,7 @@ fn an_unwritable_spool_is_reported() {
 #[ignore = "needs root and mount"]
 fn a_spool_on_a_read_only_file_system_is_served() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("16m");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, mut daemon, origin) = on_small_disk("16m");
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
     daemon.ok(&["online"]);
@@ -331,9 +329,7 @@ fn a_spool_on_a_read_only_file_system_is_served() {
 #[ignore = "needs root and mount"]
 fn a_request_that_failed_on_a_full_disk_is_retried() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, daemon, origin) = on_small_disk("8m");
     daemon.ok(&["offline"]);
     daemon.browse(&origin.url("/big/20000000"));
     daemon.ok(&["online"]);
@@ -352,9 +348,7 @@ fn a_request_that_failed_on_a_full_disk_is_retried() {
 #[ignore = "needs root and mount"]
 fn a_deletion_on_a_full_disk_cannot_be_undone() {
     let _alone = heavy();
-    let disk = SmallDisk::mount("8m,nr_inodes=1000");
-    let (mut daemon, origin) = (Daemon::prepare(None).with_spool(&disk.spool()), Origin::start());
-    daemon.up();
+    let (disk, daemon, origin) = on_small_disk("8m,nr_inodes=1000");
     assert_kept(&daemon, &origin, "online");
     daemon.settle();
     let html = list(&daemon, "/index/all?sort=name", "9.html");

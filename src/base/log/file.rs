@@ -23,7 +23,7 @@ impl LogFile {
     ///
     /// Those of the system.
     pub(super) fn open(at: &Path) -> io::Result<Self> {
-        // The open of a pipe that nobody reads fails, instead of blocking the start.
+        // Without a reader, a pipe cannot be opened: the start fails instead of waiting for one.
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
         let file = open(at, flags | OFlags::NONBLOCK, mode)?;

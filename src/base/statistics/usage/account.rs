@@ -234,18 +234,18 @@ impl UsageAccount {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     fn limit(measure: QuotaMeasure, period: QuotaPeriod, most: u64) -> QuotaLimit {
         QuotaLimit { measure, period, most }
     }
 
-    fn date(text: &str) -> Date {
+    pub(in super::super) fn date(text: &str) -> Date {
         text.parse().unwrap()
     }
 
-    fn counts(name: &str, number: u64) -> Counts {
+    pub(in super::super) fn counts(name: &str, number: u64) -> Counts {
         let mut counts = Counts::default();
         counts.add(name, number);
         counts

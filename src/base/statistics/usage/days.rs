@@ -124,19 +124,9 @@ mod tests {
     use std::sync::Mutex;
 
     use super::super::UsageCount;
+    use super::super::account::tests::{counts, date};
     use super::*;
     use crate::base::statistics::Outcome;
-    use wwwoffle_spool::Counts;
-
-    fn date(text: &str) -> Date {
-        text.parse().unwrap()
-    }
-
-    fn counts(name: &str, number: u64) -> Counts {
-        let mut counts = Counts::default();
-        counts.add(name, number);
-        counts
-    }
 
     type Month<'a> = Option<&'a [(Date, StoredUsage)]>;
 
