@@ -8,17 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use dns_lookup::{AddrInfoHints, LookupError, LookupErrorKind, SockType};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, mpsc};
-use tokio::task::spawn_blocking;
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use wwwoffle_config::Config;
 use wwwoffle_url::{canonicalise_host, is_this_machine};
 
+use self::resolver::Resolver;
 use super::adjustable::Adjustable;
 use super::inward::{InwardGuard, Reach};
 use super::{Failure, Origin, ParentFault, Scheme};
@@ -27,13 +26,6 @@ use crate::base::statistics::{Account, Statistics};
 
 /// The delay before the next address is tried in parallel (RFC 8305 §5 recommends 250 ms).
 const NEXT_ADDRESS_AFTER: Duration = Duration::from_millis(250);
-
-/// The largest number of addresses tried for a name.
-const MAX_ADDRESSES: usize = 8;
-
-/// The maximum number of simultaneous name lookups. Each lookup needs a thread, and the spool needs
-/// threads too. Without this limit, a dead name server could block reading stored pages.
-const MAX_LOOKUPS: usize = 64;
 
 /// A report that an origin was reached or could not be reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +40,12 @@ pub struct OriginReport {
 #[derive(Debug)]
 pub struct Dialer {
     mode: ModeSwitch,
-    dns_timeout: Adjustable<Duration>,
+    resolver: Resolver,
     connect_timeout: Adjustable<Duration>,
     refused: AtomicU64,
     probes: AtomicU64,
     /// The channel for reports about origins, used only while [`ModeSetting::Auto`] is chosen.
     reports: Option<mpsc::Sender<OriginReport>>,
-    lookups: Arc<Semaphore>,
     /// The configuration, which names the hosts that are reached in every mode.
     in_force: Arc<ArcSwap<Config>>,
     /// The protection of inward addresses from clients of other machines.
@@ -70,12 +61,11 @@ impl Dialer {
     pub fn new(mode: ModeSwitch, dns_timeout: Duration, connect_timeout: Duration) -> Self {
         Self {
             mode,
-            dns_timeout: Adjustable::new(dns_timeout),
+            resolver: Resolver::new(dns_timeout),
             connect_timeout: Adjustable::new(connect_timeout),
             refused: AtomicU64::default(),
             probes: AtomicU64::default(),
             reports: None,
-            lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
             in_force: Arc::default(),
             guard: InwardGuard::default(),
             statistics: Arc::default(),
@@ -174,7 +164,7 @@ impl Dialer {
 
     /// Uses these timeouts from now on.
     pub(super) fn set_timeouts(&self, dns_timeout: Duration, connect_timeout: Duration) {
-        self.dns_timeout.set(dns_timeout);
+        self.resolver.set_timeout(dns_timeout);
         self.connect_timeout.set(connect_timeout);
     }
 
@@ -263,11 +253,11 @@ impl Dialer {
             return Err(Failure::Inward { authority: origin.to_string() });
         }
         let Some(via) = &origin.via else {
-            let found = self.look_up(origin).await?;
+            let found = self.resolver.addresses_of(origin).await?;
             return self.guard.reachable_addresses(origin, found);
         };
         // The parent proxy looks up the names of origins.
-        let found = self.look_up(&via.as_origin()).await;
+        let found = self.resolver.addresses_of(&via.as_origin()).await;
         found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
     }
 
@@ -368,40 +358,9 @@ impl Dialer {
     pub async fn name_of(&self, address: IpAddr) -> Result<Option<String>, Failure> {
         let host = address.to_string();
         let origin = Origin { scheme: Scheme::Http, host, port: 0, via: None, reach: Reach::All };
-        let name = self.run_if_allowed(&origin, self.look_up_name(address)).await?;
+        let name = self.run_if_allowed(&origin, self.resolver.name_of(address)).await?;
         // The name must not be another address.
         Ok(name.filter(|name| name.parse::<IpAddr>().is_err()))
-    }
-
-    async fn look_up_name(&self, address: IpAddr) -> Result<Option<String>, Failure> {
-        #[cfg(test)]
-        if address.is_loopback() {
-            return tests::known_name(address);
-        }
-        let lookups = Arc::clone(&self.lookups);
-        let found = timeout(self.dns_timeout.get(), async move {
-            let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
-            let look_up = move || {
-                let name = dns_lookup::lookup_addr(&address);
-                drop(turn);
-                name
-            };
-            spawn_blocking(look_up).await.map_err(io::Error::other)
-        });
-        let host = address.to_string();
-        let unknown =
-            |source| Failure::UnknownHost { host: address.to_string(), source, may_pass: true };
-        match found.await {
-            Ok(Ok(Ok(name))) => Ok(Some(name)),
-            Ok(Ok(Err(error)))
-                if matches!(error.kind(), LookupErrorKind::NoName | LookupErrorKind::NoData) =>
-            {
-                Ok(None)
-            }
-            Ok(Ok(Err(error))) => Err(unknown(error.into())),
-            Ok(Err(source)) => Err(unknown(source)),
-            Err(_) => Err(Failure::LookupTimeout { host }),
-        }
     }
 
     async fn connect_now(
@@ -428,59 +387,6 @@ impl Dialer {
             .map_err(|source| Failure::Unreachable { authority: origin.to_string(), source })?;
         Ok(stream)
     }
-
-    async fn look_up(&self, origin: &Origin) -> Result<Vec<SocketAddr>, Failure> {
-        let host = origin.host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(vec![SocketAddr::new(address, origin.port)]);
-        }
-        #[cfg(test)]
-        if let Some(address) = tests::known(&host) {
-            return Ok(vec![SocketAddr::new(address, origin.port)]);
-        }
-        // RFC 6761 §6.4: the name `invalid` never exists.
-        if host.rsplit('.').find(|label| !label.is_empty()) == Some("invalid") {
-            let source = io::Error::new(io::ErrorKind::NotFound, "\".invalid\" has no addresses");
-            return Err(Failure::UnknownHost { host, source, may_pass: false });
-        }
-        let (lookups, port) = (Arc::clone(&self.lookups), origin.port);
-        let found = timeout(self.dns_timeout.get(), async move {
-            let turn = lookups.acquire_owned().await.map_err(io::Error::other)?;
-            spawn_blocking(move || {
-                // getaddrinfo follows changes of resolv.conf, which a resolver of our own would
-                // not. It cannot be cancelled, so it holds its permit until it returns.
-                let found = resolve(&host, port);
-                drop(turn);
-                Ok(found)
-            })
-            .await
-            .map_err(io::Error::other)?
-        });
-        match found.await {
-            Ok(Ok(Ok(addresses))) => Ok(addresses),
-            Ok(Ok(Err(error))) => {
-                let may_pass = !matches!(error.kind(), LookupErrorKind::NoName);
-                let (host, source) = (origin.host.clone(), error.into());
-                Err(Failure::UnknownHost { host, source, may_pass })
-            }
-            Ok(Err(source)) => {
-                Err(Failure::UnknownHost { host: origin.host.clone(), source, may_pass: true })
-            }
-            Err(_) => Err(Failure::LookupTimeout { host: origin.host.clone() }),
-        }
-    }
-}
-
-/// The addresses of a host, as the system resolves its name.
-fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupError> {
-    let hints = AddrInfoHints { socktype: SockType::Stream.into(), ..AddrInfoHints::default() };
-    let found = dns_lookup::getaddrinfo(Some(host), None, Some(hints))?;
-    let mut addresses: Vec<_> = found.flatten().map(|found| found.sockaddr).collect();
-    addresses.truncate(MAX_ADDRESSES);
-    for address in &mut addresses {
-        address.set_port(port);
-    }
-    Ok(addresses)
 }
 
 /// Whether the host names this machine.
@@ -511,6 +417,7 @@ async fn connect_any(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
     }
 }
 
+mod resolver;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

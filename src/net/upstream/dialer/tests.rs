@@ -1,5 +1,6 @@
 //! Dialling, by name and by address.
 
+use super::resolver::MAX_LOOKUPS;
 use super::*;
 use crate::base::mode::Mode;
 use crate::net::upstream::Scheme;
@@ -67,15 +68,18 @@ async fn lookups_of_names_are_limited_and_addresses_need_none() {
     let (_listener, port) = listening().await;
     let dialer = dialer(Mode::Online);
     let turns = u32::try_from(MAX_LOOKUPS).unwrap();
-    let all = dialer.lookups.clone().acquire_many_owned(turns).await.unwrap();
+    let all = dialer.resolver.lookups.clone().acquire_many_owned(turns).await.unwrap();
     let name = Origin::here(Scheme::Http, "localhost", port);
-    assert!(matches!(dialer.look_up(&name).await, Err(Failure::LookupTimeout { .. })));
+    assert!(matches!(
+        dialer.resolver.addresses_of(&name).await,
+        Err(Failure::LookupTimeout { .. })
+    ));
     for host in ["127.0.0.1", "[::1]"] {
         let address = Origin::here(Scheme::Http, host, port);
-        assert_eq!(dialer.look_up(&address).await.unwrap().len(), 1, "{host}");
+        assert_eq!(dialer.resolver.addresses_of(&address).await.unwrap().len(), 1, "{host}");
     }
     drop(all);
-    assert!(!dialer.look_up(&name).await.unwrap().is_empty());
+    assert!(!dialer.resolver.addresses_of(&name).await.unwrap().is_empty());
 }
 
 #[tokio::test]
