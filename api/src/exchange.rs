@@ -1,7 +1,6 @@
 //! The JSON types of imports.
 
 use serde::{Deserialize, Serialize};
-use wwwoffle_archive::ImportReport;
 
 /// The body of `POST /api/import`. Only the command line may call it, because the path names a file
 /// on this machine.
@@ -23,19 +22,4 @@ pub struct ImportRequest {
     pub max_body: Option<u64>,
     /// The scheme of the URLs of a folder of plain files; `https` by default.
     pub scheme: Option<String>,
-}
-
-/// A line of the response to `POST /api/import`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum ImportEvent {
-    /// The progress so far.
-    Progress(ImportReport),
-    /// The import is complete.
-    End(ImportReport),
-    /// The import failed.
-    Failed {
-        /// The reason.
-        error: String,
-    },
 }

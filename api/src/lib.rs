@@ -29,7 +29,7 @@ pub use config::{
     ConfigUndo, ConfigVersion, ConfigVersions,
 };
 pub use event::Event;
-pub use exchange::{ImportEvent, ImportRequest};
+pub use exchange::ImportRequest;
 pub use history::{History, Version, VersionRequest};
 pub use hold::{BudgetOf, Hold};
 pub use index::{

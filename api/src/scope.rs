@@ -4,8 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use wwwoffle_config::UrlSpec;
-use wwwoffle_http::registrable::site;
-use wwwoffle_url::CanonicalUrl;
+use wwwoffle_url::{CanonicalUrl, registrable_domain};
 
 /// The pages that belong to a recursive fetch, relative to its start page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,7 +85,7 @@ impl Scope {
             Self::Any => true,
             Self::Protocol => start.protocol() == url.protocol(),
             Self::Host => is_same_host(start, url),
-            Self::Site => site(start.host()) == site(url.host()),
+            Self::Site => registrable_domain(start.host()) == registrable_domain(url.host()),
             Self::Directory => is_same_host(start, url) && url.path().starts_with(directory(start)),
             Self::Prefix(prefix) => url.as_str().starts_with(prefix.as_str()),
             Self::Matching(matching) => matching.spec.matches(url),

@@ -53,4 +53,4 @@ pub use import::{
     ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
 };
 pub use refusal::Reason;
-pub use report::{ImportReport, RefusedItem, RequestReport, SHOWN};
+pub use report::{ImportEvent, ImportReport, RefusedItem, RequestReport, SHOWN};

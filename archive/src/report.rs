@@ -11,6 +11,21 @@ pub const SHOWN: usize = 20;
 /// The longest name or reason in a report, in characters.
 const MAX_TEXT: usize = 500;
 
+/// A line of the response to `POST /api/import`, which the daemon and the command line share.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum ImportEvent {
+    /// The progress so far.
+    Progress(ImportReport),
+    /// The import is complete.
+    End(ImportReport),
+    /// The import failed.
+    Failed {
+        /// The reason.
+        error: String,
+    },
+}
+
 /// The result of an import so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -8,5 +8,4 @@ pub mod fields;
 pub mod framing;
 pub mod head;
 pub mod redirect;
-pub mod registrable;
 pub mod retry_after;

@@ -2,6 +2,8 @@
 
 use std::net::Ipv4Addr;
 
+use wwwoffle_url::registrable_domain;
+
 /// The sort keys of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostName {
@@ -35,8 +37,7 @@ impl HostName {
             if is_address { vec![host] } else { host.rsplit('.').collect() };
         let port = port.map(|port| format!(":{port}"));
         labels.extend(port.as_deref());
-        let site = if is_address { None } else { psl::domain_str(host) };
-        HostName { labels: labels.join(" "), site: site.unwrap_or(host).to_owned() }
+        HostName { labels: labels.join(" "), site: registrable_domain(host).to_owned() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tempfile::NamedTempFile;
-use wwwoffle_archive::{ImportControl, ImportReport, SHOWN, import};
+use wwwoffle_archive::{ImportControl, ImportEvent, ImportReport, SHOWN, import};
 use wwwoffle_spool::Spool;
 
 use super::args::ImportArgs;
@@ -22,7 +22,7 @@ use crate::daemon::identity::Identity;
 use crate::site::entries::exchange::{Placer, options};
 use crate::storage::lists::sessions::add_earlier_to_spool;
 use crate::storage::store::timestamp;
-use wwwoffle_api::{ImportEvent, ImportRequest};
+use wwwoffle_api::ImportRequest;
 
 /// Interval between updates of the progress line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);

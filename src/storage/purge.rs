@@ -24,7 +24,7 @@ use wwwoffle_index::Index;
 use wwwoffle_spool::purge::plan::{Fate, KeepReason, Plan, Planner, PurgeLimits, PurgeReason, Sum};
 use wwwoffle_spool::purge::{Space, space};
 use wwwoffle_spool::{Error, Spool, Uses};
-use wwwoffle_url::LocalHost;
+use wwwoffle_url::{LocalHost, registrable_domain};
 
 pub use self::alone::{REST, purge_when_due};
 use self::indexed::NewEntries;
@@ -34,7 +34,6 @@ use crate::base::error_chain::error_chain;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{PurgeReport, PurgeStatus, PurgeSum};
-use wwwoffle_http::registrable::site;
 
 /// Time limit for writing the uses of the last hour.
 const USES_WAIT: Duration = Duration::from_secs(10);
@@ -243,7 +242,7 @@ fn remove_entries(
     loop {
         // Entries pinned or added during the purge protect their sub-resources too.
         for url in policy.pin(spool.pins()?) {
-            plan.keep_site(site(url.host()), true);
+            plan.keep_site(registrable_domain(url.host()), true);
             news.pinned(&url, plan);
         }
         news.protect_sub_resources(plan, policy);

@@ -14,6 +14,16 @@ use crate::error::{ParseError, UrlFault, excerpt};
 /// times that length.
 pub(crate) const MAX_HOST_LEN: usize = 4096;
 
+/// The registrable domain of a host: the public suffix (publicsuffix.org) and one more label, such as
+/// `example.co.uk`. An address, or a name of a local network, is returned unchanged.
+#[must_use]
+pub fn registrable_domain(host: &str) -> &str {
+    if host.parse::<IpAddr>().is_ok() || host.starts_with('[') {
+        return host;
+    }
+    psl::domain_str(host).unwrap_or(host)
+}
+
 /// Writes the canonical host, and the port unless it is `default`. Returns the end of the host and
 /// the written port.
 pub(crate) fn push_host_port(

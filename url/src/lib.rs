@@ -38,6 +38,7 @@ pub use coders::{
 };
 pub use error::ParseError;
 pub use extract::{ExtractedUrl, Extraction, MAX_ENCLOSED, OPAQUE_SCHEMES, extract};
+pub use host::registrable_domain;
 pub use host::{canonicalise_host, is_this_machine};
 pub use key::Key;
 pub use link::link_url;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use wwwoffle_archive::{ImportControl, ImportOptions, ImportReport, import};
+use wwwoffle_archive::{ImportControl, ImportEvent, ImportOptions, ImportReport, import};
 
 use super::super::caller::Caller;
 use crate::base::clock;
@@ -22,7 +22,7 @@ use crate::site::entries::exchange::{Placer, options};
 use crate::site::lists::export::received;
 use crate::storage::lists::sessions::add_earlier_sessions;
 use crate::storage::store::timestamp;
-use wwwoffle_api::{ImportEvent, ImportRequest};
+use wwwoffle_api::ImportRequest;
 
 /// Interval between progress reports.
 const TELL_EVERY: Duration = Duration::from_millis(500);

@@ -10,10 +10,9 @@ use wwwoffle_spool::purge::plan::{
 };
 use wwwoffle_spool::purge::{SizedEntry, Space};
 use wwwoffle_spool::{Timestamp, Uses};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_url::{CanonicalUrl, LocalHost, registrable_domain};
 
 use super::room;
-use wwwoffle_http::registrable::site;
 
 /// The prefixes of media types that sub-resources have. An entry without a type may be a
 /// sub-resource too.
@@ -118,7 +117,7 @@ impl PurgePolicy {
         };
         PurgeCandidate {
             name: name(url),
-            site: site(host).to_owned(),
+            site: registrable_domain(host).to_owned(),
             size,
             stored,
             used: used.map_or(checked, |used| used.max(checked)),
