@@ -17,6 +17,12 @@ use unicode_normalization::char::{decompose_compatible, is_combining_mark};
 /// equal.
 const MAX_WORD: usize = 80;
 
+/// The room in a folded word below which it ends, because a character may need as many bytes.
+const MIN_ROOM: usize = 8;
+
+/// The same limit for a word in ASCII.
+const MAX_ASCII_WORD: usize = MAX_WORD - MIN_ROOM + 1;
+
 /// A word in a text, or one character of a script without spaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -60,7 +66,7 @@ fn is_accent(c: char) -> bool {
 
 fn fold_into(c: char, folded: &mut String) {
     let room = MAX_WORD.saturating_sub(folded.len());
-    if room < 8 {
+    if room < MIN_ROOM {
         return;
     }
     if c.is_ascii() {
@@ -108,7 +114,30 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
 /// The text in the form of the index: words and pairs, separated by spaces.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 4);
-    let mut words = words(text).peekable();
+    // No word goes beyond white space.
+    for piece in text.split_ascii_whitespace() {
+        if piece.is_ascii() {
+            fold_ascii(piece, &mut out);
+        } else {
+            fold_piece(piece, &mut out);
+        }
+    }
+    out
+}
+
+/// [`fold_piece`] for ASCII, which needs no tables and no allocation. Most pages consist of it.
+fn fold_ascii(piece: &str, out: &mut String) {
+    for word in piece.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        let word = word.get(..MAX_ASCII_WORD).unwrap_or(word);
+        out.extend(word.chars().map(|c| c.to_ascii_lowercase()));
+    }
+}
+
+fn fold_piece(piece: &str, out: &mut String) {
+    let mut words = words(piece).peekable();
     while let Some(word) = words.next() {
         if !out.is_empty() {
             out.push(' ');
@@ -122,12 +151,21 @@ pub(crate) fn text(text: &str) -> String {
             out.push_str(&next.folded);
         }
     }
-    out
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn ascii_is_folded_like_other_text(given in "[ -~\\n\u{b}\u{e9}]{0,300}|[a-zA-Z0-9]{60,100}") {
+            let folded: Vec<_> = words(&given).map(|word| word.folded).collect();
+            prop_assert_eq!(text(&given), folded.join(" "));
+        }
+    }
 
     #[test]
     fn words_lose_case_and_accents_and_dense_scripts_become_pairs() {

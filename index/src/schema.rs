@@ -27,6 +27,10 @@ const READER_CACHE: i64 = 2 << 10;
 /// The maximum length of the log that remains on disk, in bytes.
 const LOG: i64 = 16 << 20;
 
+/// The length of the log at which it is copied into the database, in pages of 4 KiB. A page that
+/// several commits change is then copied once.
+const CHECKPOINT: i64 = 4_000;
+
 const TABLES: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE hosts (
@@ -135,6 +139,7 @@ pub(crate) fn open_writer(path: &Path) -> Result<Connection> {
     // A power failure may lose the last commits. A walk finds the changes again.
     connection.pragma_update(None, "synchronous", "normal")?;
     connection.pragma_update(None, "journal_size_limit", LOG)?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     common(&connection, WRITER_CACHE)?;
     Ok(connection)
 }

@@ -18,8 +18,10 @@ use crate::rebuild::{self, PARTIAL};
 use crate::work_queue::{ReindexScope, Task, WorkQueue};
 use crate::{apply, changed, schema, sessions};
 
-/// The number of pages that are read per commit.
-const READ_AT_ONCE: i64 = 32;
+/// The most pages that are read per commit, and the length of the texts after which no further page
+/// is read, in bytes. Large commits leave fewer parts of the word index to merge.
+const READ_AT_ONCE: i64 = 256;
+const TEXT_AT_ONCE: usize = 4 << 20;
 
 /// The niceness of the thread: serving has priority.
 const NICE: i32 = 10;
@@ -308,7 +310,7 @@ impl Worker {
         let Some(describe) = &self.describe else { return Ok(false) };
         let unread = unindexed_items(connection)?;
         let is_all = unread.is_empty();
-        let mut read = Vec::new();
+        let (mut read, mut length) = (Vec::new(), 0);
         for item in unread {
             let entry = match self.spool.entries(&item.place) {
                 Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
@@ -328,8 +330,10 @@ impl Worker {
                     None
                 })
             });
-            read.push((item.position.id, description.map(crate::describe::Description::bounded)));
-            if self.work.is_called() {
+            let description = description.map(crate::describe::Description::bounded);
+            length += description.as_ref().map_or(0, |description| description.text.len());
+            read.push((item.position.id, description));
+            if length > TEXT_AT_ONCE || self.work.is_called() {
                 break;
             }
         }
