@@ -18,6 +18,10 @@ pub const CONFIGURATION: &str = "/configuration/";
 /// such a page repeats the URL.
 const LONGEST_CARRIED: usize = 1_024;
 
+/// Maximum length of a URL with a link to its options in a list, in bytes. Longer links would make
+/// the lists much shorter.
+const LONGEST_CONFIGURED: usize = 500;
+
 /// Returns the address of the list of the versions of `url`.
 #[must_use]
 pub fn history(url: &str) -> String {
@@ -54,6 +58,13 @@ pub fn monitor(url: &str) -> String {
 #[must_use]
 pub fn options(url: &str) -> String {
     configuration(&["url"], Some(url))
+}
+
+/// Returns the same address for a row of a list; `None` for a long URL, which only the page about
+/// it links to its options.
+#[must_use]
+pub fn row_options(url: &str) -> Option<String> {
+    (url.len() <= LONGEST_CONFIGURED).then(|| options(url))
 }
 
 /// Returns the address of the list of the stored pages of the host of `url`.

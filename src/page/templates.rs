@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{self, BuiltIn, Catalogue, Text};
 use crate::net::certificates::with_colons;
-use crate::page::{HTML, RenderedPage, Shell};
+use crate::page::{HTML, RenderedPage, Shell, links};
 use wwwoffle_http::caching::language::Languages;
 
 /// The built-in templates by name, partial ones first.
@@ -359,6 +359,7 @@ fn environment() -> Environment<'static> {
     // These filters prepare foreign text and sizes for display.
     environment.add_filter("opens", |href: &str| shown::opening(href));
     environment.add_filter("url", |url: &str| Value::from(Serde(ShownUrl::new(url))));
+    environment.add_filter("options", |url: Option<&str>| url.and_then(links::row_options));
     environment.add_filter("text", shown::text);
     environment.add_filter("size", shown::bytes);
     environment.add_filter("fingerprint", |hex: &str| with_colons(&shown::text(hex)));

@@ -33,6 +33,34 @@ fn host(origin: &Origin) -> String {
 }
 
 #[test]
+fn every_list_of_urls_links_to_their_options() {
+    let origin = Origin::start();
+    let html = "<title>Tea</title><p>black tea<a href=/gone>gone</a>";
+    origin.say("/tea", Answer::html(html).field("Cache-Control", "max-age=600"));
+    let daemon = Daemon::start();
+    let [stored, gone, queued] = ["/tea", "/gone", "/tea-later"].map(|path| origin.url(path));
+    daemon.run(&["get", "-r", "1", &stored]);
+    daemon.ok(&["monitor", "add", "--daily", &stored]);
+    daemon.ok(&["offline"]);
+    daemon.browse(&queued);
+    for (path, urls) in [
+        (format!("/index/http/{}", host(&origin)), vec![&stored]),
+        ("/queue/".to_owned(), vec![&queued]),
+        ("/monitor/".to_owned(), vec![&stored]),
+        ("/search/?q=tea".to_owned(), vec![&stored, &queued]),
+        ("/fetches/".to_owned(), vec![&stored, &gone]),
+        (format!("/history/?{stored}"), vec![&stored]),
+    ] {
+        for url in urls {
+            let text = list(&daemon, &path, &format!("/configuration/url?{url}\""));
+            assert!(text.contains(">Configure</a>"), "{path}");
+        }
+    }
+    daemon.ok(&["online"]);
+    list(&daemon, "/index/lastout", &format!("/configuration/url?{queued}\""));
+}
+
+#[test]
 #[ignore = "slow"]
 fn links_lead_to_every_stored_entry() {
     let origin = Origin::start();

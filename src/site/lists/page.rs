@@ -40,10 +40,6 @@ pub const ROWS: usize = 50;
 /// URL, only the page about the URL has buttons.
 const LONGEST_CHOSEN: usize = 1_000;
 
-/// Maximum length of a URL with a link to its options in a list, in bytes. Longer links would make
-/// the lists much shorter.
-const LONGEST_CONFIGURED: usize = 500;
-
 /// Maximum number of deletions that can be undone at the root of the lists, latest first; the
 /// others can be undone on the list where they were made.
 const SHOWN_REMOVALS: usize = 10;
@@ -75,23 +71,8 @@ struct EntryRow {
     /// For a page: number of missing sub-resources, if known.
     missing: Option<u64>,
     notes: Vec<Text>,
-    links: EntryLinks,
-}
-
-/// The addresses of the pages about the URL of an entry.
-#[derive(Serialize)]
-struct EntryLinks {
+    /// Address of the page with its details.
     info: String,
-    /// Its options; `None` for a long URL, which only the page about it links to them.
-    options: Option<String>,
-}
-
-impl EntryLinks {
-    fn of(item: &IndexItem) -> Self {
-        let info = links::info(&shown::with_login(&item.url, item.whose.login.as_deref()));
-        let is_short = item.url.len() <= LONGEST_CONFIGURED;
-        Self { info, options: is_short.then(|| links::options(&item.url)) }
-    }
 }
 
 /// Returns the message for a list that is not available. The reason is in English, as in the log.
@@ -269,7 +250,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
         failed: item.content.status >= 400,
         missing: item.missing.map(u64::from),
         notes,
-        links: EntryLinks::of(item),
+        info: links::info(&shown::with_login(&item.url, login)),
         url,
     }
 }

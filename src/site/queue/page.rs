@@ -7,7 +7,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SubmittedForm;
 use crate::page::{RenderedPage, Shell, View, view};
-use crate::site::lists::page::room::link_size;
+use crate::site::lists::page::room::take_links;
 use wwwoffle_api::{ItemState, Mode, Priority, QueueCounts, QueueItem, RequestKind};
 
 /// Path of the page.
@@ -23,7 +23,7 @@ const SHOWN_PAGE: usize = 40;
 
 /// Maximum size of all links on a page after escaping, in bytes; further URLs are shown without a
 /// link.
-const MOST_LINKS: usize = 7_000;
+const MOST_LINKS: usize = 12_000;
 
 /// Filter and position in the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,10 +152,7 @@ fn groups(items: &[QueueItem], before: usize, shell: &Shell) -> Vec<View> {
             };
             let rows = together.iter().map(|(number, item)| {
                 let mut url = ShownUrl::new(&item.url);
-                match room.checked_sub(link_size(&url)) {
-                    Some(left) => room = left,
-                    None => url.href = None,
-                }
+                take_links(&mut room, &mut url);
                 row(*number, item, &url, shell)
             });
             let rows = rows.collect::<Vec<_>>();

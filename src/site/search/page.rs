@@ -10,7 +10,7 @@ use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
 use crate::page::links::SEARCH;
 use crate::page::{RenderedPage, Shell, View, view};
-use crate::site::lists::page::room::{count_fitting, link_size};
+use crate::site::lists::page::room::{count_fitting, row_links_size, take_links};
 use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
@@ -24,12 +24,12 @@ const ROOM_FOR_QUEUE: usize = 30_000;
 
 /// Maximum size of all links to requests on the queue without their texts, in bytes; further URLs
 /// are shown without a link.
-const MOST_LINKS: usize = 7_000;
+const MOST_LINKS: usize = 12_000;
 
 /// Size of a hit without its variable texts, in bytes.
-const HIT: usize = 500;
+const HIT: usize = 600;
 /// Size of a request without its variable texts, in bytes.
-const REQUEST: usize = 250;
+const REQUEST: usize = 350;
 
 /// Size of the markup around a highlighted piece, in bytes.
 const MARK: usize = 13;
@@ -74,7 +74,7 @@ fn cost(found: &SearchHit) -> usize {
     let url = ShownUrl::new(&found.item.url).of_login(found.item.whose.login.as_deref());
     let title = found.item.title.as_deref().map_or(0, written);
     let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
-    HIT + link_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
+    HIT + row_links_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
 }
 
 /// Renders the page.
@@ -134,10 +134,7 @@ fn queue(requests: &[EntryItem], zone: &TimeZone) -> Vec<View> {
     let mut room = MOST_LINKS;
     let row = |request: &EntryItem| {
         let mut url = ShownUrl::new(&request.url);
-        match room.checked_sub(link_size(&url)) {
-            Some(left) => room = left,
-            None => url.href = None,
-        }
+        take_links(&mut room, &mut url);
         view! { url, queued: ShownTime::new(request.stored, zone) }
     };
     requests.iter().take(fits).map(row).collect()

@@ -1,9 +1,10 @@
 //! Limits on the number of rows by the size of the page. Other pages with rows of URLs use them,
 //! too.
 
-use super::{EntryLinks, LONGEST_CHOSEN, cut};
+use super::{LONGEST_CHOSEN, cut};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
+use crate::page::links;
 use wwwoffle_api::{IndexItem, ListItems};
 
 /// Maximum size of all rows of a page, in bytes. With the rest the page stays below 100 kB.
@@ -12,7 +13,7 @@ const ROOM: usize = 64_000;
 /// Size of a row for an entry without its variable texts, in bytes.
 const ENTRY: usize = 720;
 /// Size of a row for a request without its variable texts, in bytes.
-const REQUEST: usize = 250;
+const REQUEST: usize = 350;
 
 /// Maximum size of a URL that becomes a link on a page that contains it several times, in bytes
 /// after escaping.
@@ -53,21 +54,34 @@ fn entry(item: &IndexItem) -> usize {
     let owner = item.whose.owner.as_deref().map_or(0, |owner| written(&shown::text(owner)));
     let kind = written(&shown::text(&item.content.content_type));
     let url = ShownUrl::new(&item.url).of_login(login);
-    let EntryLinks { info, options } = EntryLinks::of(item);
-    let options = options.as_deref().map_or(0, written);
-    let links = link_size(&url) + written(&info) + options;
+    let links = row_links_size(&url) + written(&links::info(&address));
     ENTRY + title + chosen + owner + kind + written(&url.text) + links
 }
 
 fn request(url: &str) -> usize {
     let url = ShownUrl::new(url);
-    REQUEST + written(&url.text) + link_size(&url)
+    REQUEST + written(&url.text) + row_links_size(&url)
 }
 
 /// Drops the link if it is too long for a page that contains it several times.
 pub(in crate::site) fn without_long_link(mut url: ShownUrl) -> ShownUrl {
     url.href.take_if(|href| written(href) > LONGEST_LINK);
     url
+}
+
+/// Drops the link of a row if it does not fit into `room` together with the link to its options.
+pub(in crate::site) fn take_links(room: &mut usize, url: &mut ShownUrl) {
+    match room.checked_sub(row_links_size(url)) {
+        Some(left) => *room = left,
+        None => url.href = None,
+    }
+}
+
+/// Returns the size of the links of a row, to the URL and to its options, without their texts, in
+/// bytes.
+pub(in crate::site) fn row_links_size(url: &ShownUrl) -> usize {
+    let options = url.href.as_deref().and_then(links::row_options);
+    link_size(url) + options.as_deref().map_or(0, written)
 }
 
 /// Returns the size of a link to the URL without its text, in bytes.

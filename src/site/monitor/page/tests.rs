@@ -34,6 +34,7 @@ fn the_list_shows_times_and_actions() {
         r#"name="key" value="ab""#,
         r#"formaction="http://localhost:8080/control/delete/mon""#,
         "http://localhost:8080/monitor-options/?http://a.example/p%3Fx%3D1%26y",
+        "http://localhost:8080/configuration/url?http://a.example/p%3Fx%3D1%26y",
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
