@@ -1,23 +1,74 @@
-//! Real FTP servers: vsftpd and pyftpdlib.
+//! Real servers: vsftpd and pyftpdlib for FTP, and fingerd.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use tempfile::TempDir;
 
+use super::read;
 use crate::harness::client::request;
 use crate::harness::tools::{plain, program, python_with};
 use crate::harness::{Authority, Daemon, heavy};
 
-/// vsftpd, started for each connection, as by inetd.
-struct Vsftpd {
+/// A server that is started for each connection, as by inetd. Dropping it stops the server and all
+/// sessions.
+struct Inetd {
     addr: SocketAddr,
     sessions: Arc<Mutex<Vec<Child>>>,
+    is_stopping: Arc<AtomicBool>,
+    listener: Option<JoinHandle<()>>,
 }
+
+impl Inetd {
+    /// `session` makes the command for a connection, which is its input and output.
+    fn start(session: impl Fn() -> Command + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let sessions = Arc::<Mutex<Vec<Child>>>::default();
+        let is_stopping = Arc::<AtomicBool>::default();
+        let (started, stops) = (Arc::clone(&sessions), Arc::clone(&is_stopping));
+        let accept = move || {
+            for stream in listener.incoming().flatten() {
+                if stops.load(Ordering::Relaxed) {
+                    break;
+                }
+                let copy =
+                    |stream: &TcpStream| Stdio::from(OwnedFd::from(stream.try_clone().unwrap()));
+                let mut command = plain(session());
+                command.stdin(copy(&stream)).stdout(copy(&stream)).stderr(Stdio::null());
+                started.lock().unwrap().push(command.spawn().unwrap());
+            }
+        };
+        let listener = Some(std::thread::spawn(accept));
+        Self { addr, sessions, is_stopping, listener }
+    }
+
+    /// Ends all sessions at once, also those that transfer a file.
+    fn kill_sessions(&self) {
+        for session in self.sessions.lock().unwrap().iter_mut() {
+            drop((session.kill(), session.wait()));
+        }
+    }
+}
+
+impl Drop for Inetd {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        // The connection wakes the listener, which then ends.
+        drop(TcpStream::connect(self.addr));
+        drop(self.listener.take().map(JoinHandle::join));
+        self.kill_sessions();
+    }
+}
+
+/// vsftpd.
+struct Vsftpd(Inetd);
 
 impl Vsftpd {
     /// Serves `home/files` with further options.
@@ -32,41 +83,19 @@ impl Vsftpd {
         let file = home.join("vsftpd.conf");
         std::fs::write(&file, config).unwrap();
         let vsftpd = program(&["vsftpd"]);
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let addr = listener.local_addr().unwrap();
-        let sessions = Arc::<Mutex<Vec<Child>>>::default();
-        let started = Arc::clone(&sessions);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let copy =
-                    |stream: &TcpStream| Stdio::from(OwnedFd::from(stream.try_clone().unwrap()));
-                let mut command = plain(Command::new(&vsftpd));
-                command.arg(&file).stdin(copy(&stream)).stdout(copy(&stream)).stderr(Stdio::null());
-                started.lock().unwrap().push(command.spawn().unwrap());
-            }
-        });
-        Self { addr, sessions }
+        Self(Inetd::start(move || {
+            let mut command = Command::new(&vsftpd);
+            command.arg(&file);
+            command
+        }))
     }
 
     fn url(&self, path: &str) -> String {
-        format!("ftp://{}{path}", self.addr)
+        format!("ftp://{}{path}", self.0.addr)
     }
 
     fn count(&self) -> usize {
-        self.sessions.lock().unwrap().len()
-    }
-
-    /// Ends all sessions at once, also those that transfer a file.
-    fn kill(&self) {
-        for session in self.sessions.lock().unwrap().iter_mut() {
-            drop((session.kill(), session.wait()));
-        }
-    }
-}
-
-impl Drop for Vsftpd {
-    fn drop(&mut self) {
-        self.kill();
+        self.0.sessions.lock().unwrap().len()
     }
 }
 
@@ -155,7 +184,7 @@ fn vsftpd_is_read_and_a_broken_download_resumes() {
     let mut got = 0;
     let seen = client.try_stream("GET", |piece| {
         if got == 0 {
-            server.kill();
+            server.0.kill_sessions();
         }
         assert!(content[got..].starts_with(piece), "after byte {got}");
         got += piece.len();
@@ -204,4 +233,39 @@ fn pyftpdlib_is_read_and_written() {
     let mut client = daemon.client();
     client.send(request("PUT", &at("/pub/more.txt"), "Content-Length: 4\r\n") + "sent");
     assert_eq!(client.receive("PUT").whole().status, 403);
+}
+
+#[test]
+#[ignore = "needs fingerd and finger"]
+fn fingerd_is_read_online_and_then_offline_without_it() {
+    // The daemon starts this program, which is in another package.
+    program(&["finger"]);
+    let fingerd = program(&["in.fingerd"]);
+    let server = Inetd::start(move || Command::new(&fingerd));
+    let addr = server.addr;
+    let daemon = Daemon::configured(&format!("[dont-get]\nallowed-ports = [{}]\n", addr.port()));
+    let url = |user: &str| format!("finger://{addr}/{user}");
+    let seen = daemon.get(&url("root"));
+    assert_eq!(seen.status, 200, "{}", seen.text());
+    assert!(seen.text().contains("Login: root") && !seen.text().contains('\r'), "{}", seen.text());
+    let all = daemon.get(&url(""));
+    assert_eq!(all.status, 200, "the users that are logged on: {}", all.text());
+    // A request that is made offline waits for the daemon.
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&url("/W%20root")).status, 504);
+    daemon.ok(&["online"]);
+    daemon.ok(&["fetch", "--wait"]);
+    drop(server);
+
+    daemon.ok(&["offline"]);
+    for (user, want) in [("root", seen.text()), ("", all.text())] {
+        let stored = daemon.get(&url(user));
+        assert_eq!((stored.status, stored.text()), (200, want), "{user:?}");
+    }
+    let long = daemon.get(&url("/W%20root")).text();
+    assert!(long.contains("Directory: /root"), "{long}");
+    let shown = read(&daemon, &format!("/finger/{addr}/root"));
+    assert!(shown.text().contains("Login: root"), "{}", shown.text());
+    daemon.ok(&["online"]);
+    assert_eq!(daemon.get(&url("daemon")).status, 502, "it is stopped");
 }
