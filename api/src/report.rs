@@ -39,6 +39,8 @@ pub enum LeftOut {
     NoFollow,
     /// The configuration excludes the URL from being fetched or stored.
     Rule,
+    /// The data saver leaves the sub-resource out.
+    Saver,
     /// The class of the sub-resource was not requested.
     Class,
     /// The memory limit for known URLs is reached.

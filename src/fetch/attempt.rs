@@ -17,7 +17,7 @@ use super::browser::{self, VisitOutcome};
 use super::follow::{FollowUps, StoredAnswer, follow};
 use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
-use super::recurse::run::UrlOutcome;
+use super::recurse::run::{LeftOut, UrlOutcome};
 use super::successor;
 use super::verdict::{FetchVerdict, not_kept};
 use crate::base::clock;
@@ -25,13 +25,14 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::{Owner, Places, ResponseOwner};
 use crate::base::spelling::Spelling;
 use crate::fetch::context::FetchContext;
-use crate::net::upstream::Failure;
+use crate::net::upstream::{Failure, LeftOutFile};
 use crate::proxy::download::{
     Allowance, Download, DownloadEnd, DownloadJob, HeadOutcome, JoinOutcome, LeavingRules, run,
 };
 use crate::proxy::keep::StorageRules;
+use crate::proxy::last::LastKey;
 use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
-use crate::proxy::saver::SaverRules;
+use crate::proxy::saver::{self, SaverRules};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, quota, verdict};
 use crate::storage::store::StoredCopy;
@@ -54,7 +55,7 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
             .await;
     }
     if is_refused(context, outgoing).await {
-        return FetchVerdict::LeftAlone;
+        return FetchVerdict::LeftOut(LeftOut::Robots);
     }
     if owner(outgoing).is_ok_and(|owner| quota::begin_request(&context.proxy, &owner).is_err()) {
         return FetchVerdict::Untried;
@@ -92,12 +93,9 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
                 FetchVerdict::Untried
             }
             Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
-            Failure::LeftOut(bytes) => {
-                let host = CanonicalUrl::parse(request_url(outgoing), &context.base.local);
-                let host = host.as_ref().map_or("", CanonicalUrl::host);
-                let account = context.storage.statistics.account(host);
-                account.count_unfetched(bytes.unwrap_or_default());
-                FetchVerdict::TooLong { bytes: *bytes }
+            Failure::LeftOut(file) => {
+                count_left_out(context, outgoing, file);
+                FetchVerdict::LeftOut(LeftOut::Saver)
             }
             failure if failure.may_pass() => {
                 let acted = !failure.is_before_sending();
@@ -370,7 +368,7 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
         get_places: None,
         revalidation: found.plan_revalidation(|_| !is_form, personal),
         leaving_rules: LeavingRules::queued(&config, &UrlParts::of(&url)),
-        allowance: allowance(context, outgoing, &parts),
+        allowance: allowance(context, outgoing, &url),
         interim: None,
     };
     let copy = found.own().map(Arc::clone);
@@ -380,24 +378,39 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
 
 /// The allowed size of the response. The response to a form is unlimited, because a form is sent
 /// only once.
-fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &UrlParts<'_>) -> Allowance {
+fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &CanonicalUrl) -> Allowance {
     let usage = owner(outgoing).ok().and_then(|owner| quota::account(&context.proxy, &owner));
     if outgoing.summary.kind == RequestKind::Post {
         return Allowance { is_unbounded: true, usage, ..Allowance::default() };
     }
-    let ceiling = match *context.base.config().fetch_options.ask_above.of(url) {
+    let ceiling = match *context.base.config().fetch_options.ask_above.of(&UrlParts::of(url)) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
     let meter = Some(context.fetcher.meter());
     let is_part = outgoing.summary.kind == RequestKind::Part || outgoing.summary.class.is_some();
     let is_saving = is_part && !outgoing.any_length && !is_wanted_whole(context, outgoing);
-    let saver = is_saving.then(|| SaverRules::of(&context.base.config(), url)).flatten();
+    let rules = || {
+        let page = outgoing.summary.page.as_deref();
+        let page = page.and_then(|page| CanonicalUrl::parse(page, &context.base.local).ok());
+        SaverRules::of(&context.base.config(), url, page.as_ref())
+    };
+    let saver = is_saving.then(rules).flatten();
     Allowance { ceiling, meter, usage, is_unbounded: outgoing.any_length, saver }
 }
 
+/// Counts a file that the data saver leaves out for the owner of the request.
+fn count_left_out(context: &FetchContext, outgoing: &Outgoing, file: &LeftOutFile) {
+    let url = CanonicalUrl::parse(request_url(outgoing), &context.base.local);
+    if let (Ok(url), Ok(owner)) = (url, owner(outgoing)) {
+        let url = url.without_credentials();
+        let key = LastKey::new(url.key(), owner);
+        saver::count(&context.proxy, url.host(), key, file);
+    }
+}
+
 /// Whether a run fetches what the data saver would leave out.
-pub(super) fn is_wanted_whole(context: &FetchContext, outgoing: &Outgoing) -> bool {
+fn is_wanted_whole(context: &FetchContext, outgoing: &Outgoing) -> bool {
     let is_whole = |member: &RunMembership| {
         context.fetcher.runs().with_run(member.run, |run| run.spec.whole).unwrap_or_default()
     };

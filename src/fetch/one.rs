@@ -9,7 +9,7 @@ use tracing::{debug, warn};
 use wwwoffle_spool::{Error, FinishOutcome, Outgoing, RequestKind, RequestState};
 use wwwoffle_url::Key;
 
-use super::attempt::{attempt, is_wanted_whole};
+use super::attempt::attempt;
 use super::follow::FollowUps;
 use super::recurse::NotBegun;
 use super::schedule::time_after;
@@ -63,10 +63,10 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
             report_to_runs(context, &outgoing, status, bytes, how);
             Ok(is_gone.then_some(done))
         }
-        FetchVerdict::LeftAlone => {
+        FetchVerdict::LeftOut(why) => {
             // The request stays if a person has made it again in the meantime.
             dequeue_answered(context, &outgoing).await?;
-            recurse::outcome::record_exclusion(context, &outgoing);
+            recurse::outcome::record_exclusion(context, &outgoing, why);
             Ok(None)
         }
         FetchVerdict::Again { error, status, acted: true, .. } if is_form => {
@@ -210,13 +210,11 @@ async fn retry_failed(context: &FetchContext, key: Key) -> Result<(), Error> {
     let Some(known) = context.storage.store.queued(key).await? else { return Ok(()) };
     match failure_reason(&known.summary.fetching.state) {
         Some((reason, _))
-            if matches!(known.summary.fetching.state, RequestState::Asking { .. })
-                && !is_wanted_whole(context, &known) =>
+            if matches!(known.summary.fetching.state, RequestState::Asking { .. }) =>
         {
             recurse::outcome::failed(context, &known, &reason, false);
         }
         Some(_) => {
-            // Pictures that the data saver left out are fetched; `ask-above` applies as before.
             context.storage.store.requeue(reset_attempts(known)).await?;
         }
         None => {}

@@ -6,7 +6,7 @@ use hyper::StatusCode;
 use wwwoffle_config::FetchOptions;
 
 use super::follow::FollowUps;
-use super::recurse::run::UrlOutcome;
+use super::recurse::run::{LeftOut, UrlOutcome};
 use crate::proxy::keep::NotKept;
 
 /// The longest time between two attempts.
@@ -17,8 +17,8 @@ const MAX_DELAY: Duration = Duration::from_secs(15 * 60);
 pub(super) enum FetchVerdict {
     /// The response is stored, and the request leaves the queue.
     Done { status: StatusCode, bytes: u64, led: FollowUps, how: UrlOutcome },
-    /// No run fetches the URL, because the site's `robots.txt` forbids it.
-    LeftAlone,
+    /// The URL is left out: the `robots.txt` of the site forbids it, or the data saver.
+    LeftOut(LeftOut),
     /// A temporary failure: the request waits for another attempt. `acted`: the origin may have
     /// performed the request. `wait`: how long the origin asks to wait.
     Again { error: String, status: Option<u16>, acted: bool, wait: Option<Duration> },
@@ -37,7 +37,7 @@ impl FetchVerdict {
     /// precedence over a permanent one.
     pub(super) fn combine(self, other: FetchVerdict) -> FetchVerdict {
         let rank = |verdict: &FetchVerdict| match verdict {
-            FetchVerdict::LeftAlone => 0,
+            FetchVerdict::LeftOut(_) => 0,
             FetchVerdict::Done { .. } => 1,
             FetchVerdict::Failed { .. } => 2,
             FetchVerdict::TooLong { .. } => 3,

@@ -60,7 +60,7 @@ pub use answer::{Answer, AnswerBody};
 use contention::Contention;
 pub use contention::LinePosition;
 pub use dialer::{Dialer, OriginReport};
-pub use error::Failure;
+pub use error::{Failure, LeftOutFile};
 pub use ftp::{Listing, ListingFormat};
 pub use inward::Reach;
 use message::OutgoingMessage;

@@ -19,6 +19,7 @@ pub const fn left_out(reason: LeftOut) -> Text {
         LeftOut::Robots => tr("the site asks programs not to fetch them (robots.txt)"),
         LeftOut::NoFollow => tr("the page asks programs not to follow the link (nofollow)"),
         LeftOut::Rule => tr("the configuration excludes them"),
+        LeftOut::Saver => tr("the data saver leaves them out ([data-saver])"),
         LeftOut::Class => tr("this fetch does not include files of this kind"),
         LeftOut::Memory => tr("the fetch has found too many URLs"),
         LeftOut::Url => tr("their URLs are invalid or too long"),

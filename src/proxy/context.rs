@@ -10,7 +10,7 @@ use super::access::Access;
 use super::download::Downloads;
 use super::gateway::PendingForm;
 use super::last::LastAnswers;
-use super::saver::RecompressionRoom;
+use super::saver::{CountedFiles, RecompressionRoom};
 use super::tickets::Tickets;
 use crate::base::context::BaseContext;
 use crate::net::context::NetContext;
@@ -57,6 +57,8 @@ pub struct Traffic {
     pub last: LastAnswers,
     /// The room for pictures that are being recompressed.
     pub recompressions: RecompressionRoom,
+    /// The files that the data saver has left out and counted.
+    pub left_out: CountedFiles,
 }
 
 /// Forms that a person has to confirm.

@@ -68,10 +68,11 @@ pub(super) async fn send(
             let asked = RequestTimes { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);
             update_copies(context, ask, found, &answer, asked).await;
-            let checked =
-                saver::rules(ask).map(|rules| rules.check(answer.status(), answer.headers()));
-            if let Some(Err(Failure::LeftOut(bytes))) = checked {
-                return saver::replacement(context, ask, bytes);
+            if let Some(rules) = saver::rules(context, ask)
+                && let Err(mut file) = rules.check_head(answer.status(), answer.headers())
+            {
+                file.arrived = saver::take_arrived(answer.body_mut()).await;
+                return saver::replacement(context, ask, Some(&file));
             }
             respond(context, ask, answer, forward(ask), NotStored::Ruled(ask.asked.standing))
         }

@@ -21,13 +21,14 @@ use super::finish::undecodable_message;
 use super::freshen::ConfirmedCopy;
 use super::keep::{NotKept, StorageRules};
 use super::reply::OfflineSwitchMark;
+use super::saver::SaverRules;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
 use super::{Client, MAX_INTERIMS};
 use super::{forward, offline, quota, ranges, recode, reply, saver, serve_copy};
 use crate::base::mode::{Mode, ModeSetting};
 use crate::base::owner::{self, ResponseOwner};
-use crate::net::upstream::{Failure, Interim};
+use crate::net::upstream::{Failure, Interim, LeftOutFile};
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
 use wwwoffle_http::caching::conditional::{self, Conditions};
@@ -221,15 +222,22 @@ impl OriginFetch<'_> {
             // The client that started the download may not access this network. This client may be
             // allowed to.
             HeadOutcome::Failed(failure) if matches!(*failure, Failure::Inward { .. }) => None,
-            // This client opens the file itself, for which the data saver has no rules.
-            HeadOutcome::Failed(failure)
-                if matches!(*failure, Failure::LeftOut(_)) && saver::rules(self.ask).is_none() =>
-            {
+            HeadOutcome::Failed(failure) if matches!(&*failure, Failure::LeftOut(file) if self.wants(&download, file)) => {
                 None
             }
             HeadOutcome::Failed(failure) => Some(self.answer_failure(&failure)),
             HeadOutcome::Keeping(_) | HeadOutcome::Unchanged(_) | HeadOutcome::Passing(_) => None,
         }
+    }
+
+    /// Whether a file that is left out for another client must be requested for this client: its
+    /// rules may differ, because it opens the file itself or shows another page, or it may get
+    /// another response, or the response sets a cookie, which is for one client only.
+    fn wants(self, download: &Download, file: &LeftOutFile) -> bool {
+        let accepts = |rules: SaverRules| rules.check_head(file.status, &file.fields).is_ok();
+        saver::rules(self.context, self.ask).is_none_or(accepts)
+            || !download.serves(&self.ask.head.fields, &file.fields)
+            || owner::sets_cookie(&file.fields)
     }
 
     /// Whether another client's response may be used for this client. A response that sets a cookie
@@ -264,7 +272,7 @@ impl OriginFetch<'_> {
             revalidation: about,
             allowance: Allowance {
                 usage: quota::account(self.context, &self.ask.owner),
-                saver: saver::rules(self.ask),
+                saver: saver::rules(self.context, self.ask),
                 ..Allowance::default()
             },
             leaving_rules: LeavingRules::of(config, &url),
@@ -410,6 +418,20 @@ impl OriginFetch<'_> {
         }
     }
 
+    /// The `304` to a client whose own copy is the file that the data saver leaves out. The head of
+    /// the response is enough to know that. `None` if the client has no such copy.
+    fn confirm_left_out(self, file: &LeftOutFile) -> Option<Response<Body>> {
+        let mut fields = file.fields.clone();
+        self.ask.codings.deliver(file.status, &fields).amend(&mut fields);
+        add_via(&mut fields, Version::HTTP_11, &self.context.base.pseudonym);
+        self.conditions.are_met_by(file.status, &fields).then(|| {
+            conditional::not_modified(&mut fields);
+            let mut response = serve_copy::without_body(StatusCode::NOT_MODIFIED, fields);
+            response.extensions_mut().insert(OriginResponseMark);
+            reply::with_status(response, CacheStatus::LeftOut)
+        })
+    }
+
     /// Handles an unreachable origin by serving the stored copy. If the fields of the copy forbid
     /// this (RFC 9111 §4.2.4), the copy is served only if an option or the mode auto overrules
     /// them. If the mode changed to offline during the request, the copy is served as in offline
@@ -417,12 +439,17 @@ impl OriginFetch<'_> {
     fn answer_failure(self, failure: &Failure) -> Response<Body> {
         let url = self.ask.resource.url.as_str();
         debug!(url, failure = failure.chain(), "the origin did not respond");
+        if let Failure::LeftOut(file) = failure
+            && let Some(response) = self.confirm_left_out(file)
+        {
+            return response;
+        }
         let copy = self.found.fallback_copy().filter(|_| self.ask.form.is_none());
         let judged = copy.map(|copy| (copy, verdict(self.context, self.ask, copy)));
         let of_use = judged.filter(|(copy, verdict)| is_of_use(self.ask.start.mode, copy, verdict));
         let Some((copy, verdict)) = of_use else {
-            if let Failure::LeftOut(bytes) = failure {
-                return saver::replacement(self.context, self.ask, *bytes);
+            if let Failure::LeftOut(file) = failure {
+                return saver::replacement(self.context, self.ask, Some(file));
             }
             return reply::failed(self.context, self.ask, failure, copy.map(Arc::as_ref));
         };

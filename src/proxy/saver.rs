@@ -7,6 +7,7 @@
 
 mod picture;
 mod recompress;
+mod savings;
 
 use std::sync::LazyLock;
 
@@ -21,15 +22,18 @@ use wwwoffle_url::CanonicalUrl;
 
 pub(super) use self::recompress::Recompression;
 pub(crate) use self::recompress::RecompressionRoom;
+pub(super) use self::savings::take_arrived;
+pub(crate) use self::savings::{CountedFiles, count};
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::decide::{Decision, MethodKind};
 use super::intent::Intent;
+use super::last::LastKey;
 use super::plan::{RequestPlan, reads};
 use super::reply;
 use super::rules::StoragePolicy;
 use super::status::CacheStatus;
-use crate::net::upstream::Failure;
+use crate::net::upstream::LeftOutFile;
 use crate::page::left_out;
 use crate::proxy::context::ProxyContext;
 
@@ -72,7 +76,7 @@ impl SaverKind {
     }
 }
 
-/// The rules of the data saver for one URL.
+/// The rules of the data saver for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SaverRules {
     /// The length above which a picture is left out.
@@ -82,15 +86,23 @@ pub struct SaverRules {
 }
 
 impl SaverRules {
-    /// The rules for `url`. `None` if nothing is left out.
+    /// The rules for the file at `url`, which `page` shows. A rule for the URL of the file takes
+    /// precedence over one for the page. `None` if nothing is left out.
     #[must_use]
-    pub(crate) fn of(config: &Config, url: &UrlParts<'_>) -> Option<Self> {
+    pub(crate) fn of(
+        config: &Config,
+        url: &CanonicalUrl,
+        page: Option<&CanonicalUrl>,
+    ) -> Option<Self> {
         let options = &config.data_saver;
-        let pictures_above = match *options.pictures_above.of(url) {
+        let (url, page) = (UrlParts::of(url), page.map(UrlParts::of));
+        let (url, page) = (&url, page.as_ref());
+        let pictures_above = match *options.pictures_above.of_either(url, page) {
             SizeLimit::At(size) => Some(size.bytes()),
             SizeLimit::None => None,
         };
-        let (no_media, text_only) = (*options.no_media.of(url), *options.text_only.of(url));
+        let no_media = *options.no_media.of_either(url, page);
+        let text_only = *options.text_only.of_either(url, page);
         let is_on = pictures_above.is_some() || no_media || text_only;
         is_on.then_some(Self { pictures_above, no_media, text_only })
     }
@@ -108,15 +120,24 @@ impl SaverRules {
     ///
     /// # Errors
     ///
-    /// [`Failure::LeftOut`] if the body must not be fetched.
-    pub(super) fn check(self, status: StatusCode, fields: &HeaderMap) -> Result<(), Failure> {
+    /// The file, if its body must not be fetched.
+    pub(super) fn check_head(
+        self,
+        status: StatusCode,
+        fields: &HeaderMap,
+    ) -> Result<(), Box<LeftOutFile>> {
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = content_type.and_then(SaverKind::of_type);
         let Some(kind) = kind.filter(|_| status.is_success()) else { return Ok(()) };
         let length = whole_length(fields);
         let is_large = kind == SaverKind::Picture
             && length.zip(self.pictures_above).is_some_and(|(length, above)| length > above);
-        if is_large || self.leaves_out(kind) { Err(Failure::LeftOut(length)) } else { Ok(()) }
+        if is_large || self.leaves_out(kind) {
+            let fields = fields.clone();
+            Err(Box::new(LeftOutFile { length, arrived: 0, status, fields }))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -127,11 +148,16 @@ pub(crate) fn is_on(config: &Config) -> bool {
     config.data_saver != *OFF
 }
 
-/// Whether the sub-resource of this class at `url` is left out, whatever its length.
+/// Whether the sub-resource of this class at `url` of `page` is left out, whatever its length.
 #[must_use]
-pub(crate) fn leaves_out(config: &Config, class: Option<PartClass>, url: &CanonicalUrl) -> bool {
+pub(crate) fn leaves_out(
+    config: &Config,
+    class: Option<PartClass>,
+    url: &CanonicalUrl,
+    page: &CanonicalUrl,
+) -> bool {
     let Some(kind) = class.and_then(SaverKind::of_class) else { return false };
-    SaverRules::of(config, &UrlParts::of(url)).is_some_and(|rules| rules.leaves_out(kind))
+    SaverRules::of(config, url, Some(page)).is_some_and(|rules| rules.leaves_out(kind))
 }
 
 /// The declared length of the whole body, also if the response has only a range of it.
@@ -142,16 +168,16 @@ fn whole_length(fields: &HeaderMap) -> Option<u64> {
 }
 
 /// The rules for a request. `None` if the data saver does not apply to it.
-pub(super) fn rules(ask: &ProxyRequest) -> Option<SaverRules> {
+pub(super) fn rules(context: &ProxyContext, ask: &ProxyRequest) -> Option<SaverRules> {
     let asked = &ask.asked;
     let applies = asked.intent == Intent::Part
         && asked.method == MethodKind::Get
         && asked.standing != StoragePolicy::Nearby
         && !asked.upgrade;
-    if !applies || opens_itself(ask) {
+    if !applies || !is_on(&ask.start.config) || opens_itself(ask) {
         return None;
     }
-    SaverRules::of(&ask.start.config, &UrlParts::of(&ask.bare))
+    SaverRules::of(&ask.start.config, &ask.bare, ask.page(context).as_ref())
 }
 
 /// Whether the browser shows the file itself: its player then requests the file again, in the name
@@ -176,7 +202,7 @@ pub(super) fn apply(
         Fetch | Pass | QueuePart | Revalidate | ServeAndRefresh | ServeAndRevalidate
     );
     let kind = ask.head.audience.saver_kind().filter(|_| is_outward)?;
-    if !rules(ask)?.leaves_out(kind) {
+    if !rules(context, ask)?.leaves_out(kind) {
         return None;
     }
     if plan.copy.as_ref().is_some_and(|copy| reads(ask, copy)) {
@@ -187,18 +213,20 @@ pub(super) fn apply(
 }
 
 /// The response in place of a file that is left out: a small picture that says so, or an empty
-/// body. `bytes` is the length of the file, if known.
+/// body. `file` is the response of the origin, if it was asked.
 pub(super) fn replacement(
     context: &ProxyContext,
     ask: &ProxyRequest,
-    bytes: Option<u64>,
+    file: Option<&LeftOutFile>,
 ) -> Response<Body> {
+    let bytes = file.and_then(|file| file.length);
     debug!(url = ask.resource.url.as_str(), bytes, "the data saver leaves it out");
-    let account = context.storage.statistics.account(ask.bare.host());
-    account.count_unfetched(bytes.unwrap_or_default());
+    if let Some(file) = file {
+        count(context, ask.bare.host(), LastKey::of(ask), file);
+    }
     let mut response = ask.head.audience.empty_response(403);
     // Without any picture the reader needs the alternative text, and a background stays empty.
-    let is_text_only = rules(ask).is_some_and(|rules| rules.text_only);
+    let is_text_only = rules(context, ask).is_some_and(|rules| rules.text_only);
     if ask.head.audience.saver_kind() == Some(SaverKind::Picture) && !is_text_only {
         let shell = context.pages.shell(&ask.reader());
         let picture = left_out::picture(&shell, bytes);
@@ -240,14 +268,15 @@ mod tests {
             let text = format!("[data-saver]\n{options}\n");
             let config = Config::parse(&text, Path::new("w.conf")).unwrap();
             let url = CanonicalUrl::parse("http://h.example/f", &LocalHost::default()).unwrap();
-            let rules = SaverRules::of(&config, &UrlParts::of(&url));
+            let rules = SaverRules::of(&config, &url, None);
             let mut fields = HeaderMap::new();
             fields.insert(CONTENT_TYPE, content_type.parse().unwrap());
             if let Some(length) = length {
                 fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
             }
-            let fate = |status, fields: &_| match rules.map(|rules| rules.check(status, fields)) {
-                Some(Err(Failure::LeftOut(said))) if said == length => "left out",
+            let checked = |status, fields: &_| rules.map(|rules| rules.check_head(status, fields));
+            let fate = |status, fields: &_| match checked(status, fields) {
+                Some(Err(file)) if file.length == length => "left out",
                 None | Some(Ok(())) => "fetched",
                 Some(Err(_)) => "?",
             };
@@ -258,6 +287,28 @@ mod tests {
             let total = length.map_or_else(|| "*".to_owned(), |length: u64| length.to_string());
             fields.insert(CONTENT_RANGE, format!("bytes 0-0/{total}").parse().unwrap());
             assert_eq!(fate(StatusCode::PARTIAL_CONTENT, &fields), want, "{content_type} {total}");
+        }
+    }
+
+    #[test]
+    fn a_rule_for_the_file_precedes_one_for_its_page() {
+        let text = "[[data-saver.for]]\nurl = \"*://page.example/*\"\ntext-only = true\n\
+                    [[data-saver.for]]\nurl = \"*://maps.example/*\"\ntext-only = false\n";
+        let config = Config::parse(text, Path::new("w.conf")).unwrap();
+        let url = |host: &str| {
+            CanonicalUrl::parse(&format!("http://{host}/"), &LocalHost::default()).unwrap()
+        };
+        for (file, page, want) in [
+            ("page.example", None, true),
+            ("cdn.example", None, false),
+            ("cdn.example", Some("page.example"), true),
+            ("cdn.example", Some("other.example"), false),
+            ("maps.example", Some("page.example"), false),
+            ("page.example", Some("other.example"), true),
+        ] {
+            let page = page.map(url);
+            let rules = SaverRules::of(&config, &url(file), page.as_ref());
+            assert_eq!(rules.is_some(), want, "{file} {page:?}");
         }
     }
 }

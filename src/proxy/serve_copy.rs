@@ -143,7 +143,8 @@ fn has_no_body(status: StatusCode) -> bool {
         || status == StatusCode::NOT_MODIFIED
 }
 
-fn without_body(status: StatusCode, fields: HeaderMap) -> Response<Body> {
+/// A response of an origin without its body.
+pub(super) fn without_body(status: StatusCode, fields: HeaderMap) -> Response<Body> {
     let mut response = respond(status, fields, body::empty());
     response.extensions_mut().insert(WholeBody(Bytes::new()));
     response

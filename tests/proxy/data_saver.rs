@@ -152,12 +152,101 @@ fn the_body_of_a_picture_that_is_left_out_does_not_arrive() {
     // No part of it is stored.
     assert_ne!(daemon.run(&["cat", &origin.url("/p.png")]).status, 0);
 
-    let report: serde_json::Value =
-        serde_json::from_slice(&daemon.api("GET", "/api/statistics", "").body).unwrap();
-    let today = &report["days"][0];
-    assert_eq!((&today["unfetched"], &today["requests"]["left-out"]), (&LENGTH.into(), &1.into()));
+    let today = || {
+        let report: serde_json::Value =
+            serde_json::from_slice(&daemon.api("GET", "/api/statistics", "").body).unwrap();
+        report["days"][0].clone()
+    };
+    let counts = today();
+    let of = |name: &str| counts[name].as_u64().unwrap_or_default();
+    let unfetched = of("unfetched");
+    // What had arrived is not saved.
+    assert_eq!((unfetched + of("fetched"), of("fetched") < LENGTH / 8), (LENGTH, true), "{counts}");
+    assert_eq!(counts["requests"]["left-out"], 1);
     assert!(daemon.page("/statistics/").text().contains("Left out by the data saver"));
-    assert!(daemon.page("/metrics").text().contains("wwwoffle_unfetched_bytes_total 1073741824"));
+    let metric = format!("wwwoffle_unfetched_bytes_total {unfetched}\n");
+    assert!(daemon.page("/metrics").text().contains(&metric));
+    // The page is opened again in the same visit.
+    part(&daemon, &origin, "/p.png");
+    daemon.settle();
+    assert_eq!(
+        (&today()["unfetched"], &today()["requests"]["left-out"]),
+        (&unfetched.into(), &2.into())
+    );
+}
+
+#[test]
+fn a_browser_that_has_the_picture_learns_whether_it_is_current() {
+    const IMAGE: &str = "Sec-Fetch-Dest: image\r\n";
+    const DATE: &str = "Thu, 26 Nov 2026 10:00:00 GMT";
+    let origin = Origin::start();
+    let picture = |tag: &str| {
+        let picture = Answer::new(200, "image/png", vec![7; 20_000]);
+        let picture = picture.field("Cache-Control", "max-age=9").field("X-Made-By", "me");
+        picture.field("ETag", tag).field("Last-Modified", DATE)
+    };
+    origin.say("/p.png", picture("\"a\""));
+    let daemon = Daemon::configured(
+        "[data-saver]\npictures-above = \"10 kB\"\n[censor-header]\nheaders = { X-Made-By = true }\n",
+    );
+    let ask = |condition: &str| {
+        daemon.client().get_with(&origin.url("/p.png"), &format!("{IMAGE}{condition}\r\n")).whole()
+    };
+    for (condition, is_current) in [
+        ("If-None-Match: \"a\"", true),
+        ("If-None-Match: \"x\", W/\"a\"", true),
+        ("If-None-Match: \"b\"", false),
+        ("If-Modified-Since: Thu, 26 Nov 2026 10:00:00 GMT", true),
+        ("If-Modified-Since: Thu, 26 Nov 2026 09:59:59 GMT", false),
+        // The tag counts, and not the date.
+        (&format!("If-None-Match: \"b\"\r\nIf-Modified-Since: {DATE}"), false),
+    ] {
+        let got = ask(condition);
+        assert_eq!(got.field("Cache-Status"), "wwwoffle; detail=data-saver", "{condition}");
+        if is_current {
+            assert_eq!((got.status, got.field("ETag")), (304, "\"a\""), "{condition}");
+            assert_eq!(got.field("Cache-Control"), "max-age=9", "{condition}");
+            assert!(!got.fields.has("X-Made-By"), "{condition}");
+        } else {
+            // The placeholder has no validator, so a browser never asks whether it is current.
+            assert_eq!((got.status, got.field("ETag")), (200, ""), "{condition}");
+            assert_eq!(got.field("Content-Type"), "image/svg+xml", "{condition}");
+            assert!(got.field("Last-Modified").is_empty(), "{condition}");
+        }
+    }
+    origin.say("/p.png", picture("\"b\""));
+    assert_eq!(ask("If-None-Match: \"a\"").status, 200, "the picture has changed");
+    // A stored older copy is served only to a browser that does not have the current picture.
+    let url = origin.url("/q.png");
+    origin.say("/q.png", Answer::new(200, "image/png", "old").field("ETag", "\"old\""));
+    assert_eq!(part(&daemon, &origin, "/q.png").text(), "old");
+    daemon.settle();
+    origin.say("/q.png", picture("\"new\""));
+    for (tag, want) in [("\"new\"", (304, "\"new\"")), ("\"other\"", (200, "\"old\""))] {
+        let fields = format!("{IMAGE}Cache-Control: max-age=0\r\nIf-None-Match: {tag}\r\n");
+        let got = daemon.client().get_with(&url, &fields).whole();
+        assert_eq!((got.status, got.field("ETag")), want, "{tag}");
+    }
+}
+
+#[test]
+fn files_of_another_host_follow_the_rule_of_the_page() {
+    let (origin, site) = (files(&["/cdn"]), "http://news.example/");
+    let rule = |url: &str| format!("[[data-saver.for]]\nurl = \"{url}\"\ntext-only = ");
+    let page = format!("{}true\n", rule("*://news.example/*"));
+    let file = format!("{}false\n", rule(&format!("{}/cdn/*", origin.url(""))));
+    for (rules, referrer, want) in [
+        (page.clone(), site, "nothing"),
+        (page.clone(), "http://other.example/", "file"),
+        // A rule for the file takes precedence.
+        (format!("{page}{file}"), site, "file"),
+    ] {
+        let daemon = Daemon::configured(&rules);
+        let fields = format!("Sec-Fetch-Dest: image\r\nReferer: {referrer}\r\n");
+        let path = "/cdn/small.png";
+        let got = daemon.client().get_with(&origin.url(path), &fields).whole();
+        assert_eq!(kind_of(&got, path), want, "{rules} {referrer}");
+    }
 }
 
 #[test]
@@ -222,31 +311,37 @@ fn a_person_gets_the_pictures_of_one_page() {
     }
 }
 
-/// A daemon that has fetched a page without its large picture, which waits for consent.
-fn with_picture_that_waits_for_consent() -> (Daemon, Origin) {
+#[test]
+#[ignore = "slow"]
+fn a_fetch_counts_large_pictures_as_left_out_until_a_person_wants_them() {
     let (origin, _) = page_with_pictures();
     let daemon = Daemon::configured("[data-saver]\npictures-above = \"10 kB\"\n");
-    daemon.run(&["get", &origin.url("/page")]);
-    eventually("it waits for consent", || {
-        let queue = daemon.queue();
-        queue.len() == 1 && queue[0]["state"] == "asking"
-    });
-    (daemon, origin)
+    let told = daemon.ok(&["get", "-r", "1", &origin.url("/page")]);
+    assert!(told.contains("left out: 1, for the data saver leaves them out"), "{told}");
+    assert!(told.contains(", 0 failed"), "{told}");
+    let shown = daemon.page("/fetches/").text();
+    assert!(shown.contains("the data saver leaves them out ([data-saver])"), "{shown}");
+    assert_eq!(daemon.queue(), Vec::<serde_json::Value>::new());
+    assert_eq!(daemon.ok(&["cat", &origin.url("/small.png")]).len(), 1_000);
+    assert_ne!(daemon.run(&["cat", &origin.url("/large.png")]).status, 0);
+    daemon.ok(&["get", "--whole", &origin.url("/page")]);
+    assert_eq!(daemon.ok(&["cat", &origin.url("/large.png")]).len(), 20_000);
+    assert_eq!(daemon.queue(), Vec::<serde_json::Value>::new());
 }
 
 #[test]
 #[ignore = "slow"]
-fn a_fetch_leaves_large_pictures_on_the_queue_until_a_person_wants_them() {
-    let (daemon, origin) = with_picture_that_waits_for_consent();
-    assert_eq!(daemon.ok(&["cat", &origin.url("/small.png")]).len(), 1_000);
-    assert_ne!(daemon.run(&["cat", &origin.url("/large.png")]).status, 0);
-    // A fetch for another page asks again, and not the origin.
-    let asked = origin.count("/large.png");
-    daemon.run(&["get", "--refresh", &origin.url("/page")]);
-    assert_eq!(origin.count("/large.png"), asked);
+fn a_person_gets_every_size_of_the_pictures_of_a_page() {
+    let origin = files(&["/a", "/b", "/c"]);
+    let page = "<picture><source media='(min-width: 9000px)' srcset='/a/large.png 1x, /b/large.png 2x'>\
+                <img src=/c/large.png srcset='/a/small.png 600w, /b/small.png 1200w'></picture>";
+    origin.say("/page", Answer::html(page));
+    let daemon = Daemon::configured("[data-saver]\npictures-above = \"10 kB\"\n");
     daemon.ok(&["get", "--whole", &origin.url("/page")]);
-    assert_eq!(daemon.ok(&["cat", &origin.url("/large.png")]).len(), 20_000);
-    assert_eq!(daemon.queue(), Vec::<serde_json::Value>::new());
+    for path in ["/a/large.png", "/b/large.png", "/c/large.png", "/a/small.png", "/b/small.png"] {
+        assert_eq!(origin.count(path), 1, "{path}");
+        assert_eq!(kind_of(&part(&daemon, &origin, path), path), "file", "{path}");
+    }
 }
 
 #[test]
@@ -262,14 +357,31 @@ fn the_player_of_a_file_that_a_person_opens_gets_it() {
 
 #[test]
 #[ignore = "slow"]
-fn a_picture_that_waits_for_consent_is_fetched_after_a_person_opens_it_offline() {
-    let (daemon, origin) = with_picture_that_waits_for_consent();
+fn a_picture_that_was_left_out_is_fetched_after_a_person_opens_it_offline() {
+    let (origin, _) = page_with_pictures();
+    let daemon = Daemon::configured("[data-saver]\npictures-above = \"10 kB\"\n");
+    daemon.run(&["get", &origin.url("/page")]);
+    eventually("it is left out", || daemon.queue().is_empty() && origin.count("/large.png") == 1);
     daemon.ok(&["offline"]);
     let url = origin.url("/large.png");
     let got = daemon.client().get_with(&url, AS_PERSON).whole();
     assert_eq!(got.status, 504);
     daemon.ok(&["online"]);
     eventually("it is stored", || daemon.run(&["cat", &url]).status == 0);
+}
+
+#[test]
+#[ignore = "slow"]
+fn the_queue_asks_for_consent_only_above_ask_above() {
+    let (origin, _) = page_with_pictures();
+    let above = "above = \"10 kB\"\n";
+    let config = format!("[data-saver]\npictures-{above}[fetch-options]\nask-{above}");
+    let daemon = Daemon::configured(&config);
+    daemon.run(&["get", &origin.url("/page")]);
+    eventually("it waits for consent", || {
+        let queue = daemon.queue();
+        queue.len() == 1 && queue[0]["state"] == "asking"
+    });
 }
 
 #[test]

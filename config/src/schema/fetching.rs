@@ -84,7 +84,7 @@ section! {
 }
 
 section! {
-    /// The sub-resources that are left out or recompressed because the connection is slow or its volume is limited. Stored copies are served nevertheless. A person who opens a file itself, or fetches it on purpose, gets it.
+    /// The sub-resources that are left out or recompressed because the connection is slow or its volume is limited. A rule for the URL of a file decides, or else one for the page that shows it. Stored copies are served nevertheless. A person who opens a file itself, or fetches it on purpose, gets it.
     "data-saver" => DataSaver {
         /// The length above which a picture of a page is left out.
         "pictures-above" => pictures_above: UrlRules<SizeLimit> = r#""none""#, Live, Ordinary;

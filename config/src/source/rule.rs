@@ -69,6 +69,13 @@ impl<T> UrlRules<T> {
         self.rule(url).map_or(&self.plain, |(_, value, _)| value)
     }
 
+    /// The value for a URL. If no rule decides about it, the value for `other`.
+    #[must_use]
+    pub fn of_either(&self, url: &UrlParts<'_>, other: Option<&UrlParts<'_>>) -> &T {
+        let rule = self.rule(url).or_else(|| self.rule(other?));
+        rule.map_or(&self.plain, |(_, value, _)| value)
+    }
+
     /// The value for a URL, and the specification of the rule that decided. The specification is
     /// `None` if no rule decided.
     #[must_use]

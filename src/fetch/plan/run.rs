@@ -13,7 +13,7 @@ use crate::base::owner::{Places, Requester};
 use crate::fetch::attempt::{AttemptFacts, gather_facts, known, request_url};
 use crate::fetch::context::FetchContext;
 use crate::fetch::follow::follow;
-use crate::fetch::recurse::run::{Run, UrlOutcome};
+use crate::fetch::recurse::run::{LeftOut, Run, UrlOutcome};
 use crate::fetch::recurse::runs::Runs;
 use crate::fetch::recurse::{NotBegun, ask_robots, first};
 use crate::fetch::schedule::host;
@@ -166,7 +166,7 @@ impl<'a> PlanWalk<'a> {
             Err(_) => return false,
         };
         if found.how.is_none() && self.is_refused(outgoing).await {
-            self.runs.record_exclusion(outgoing);
+            self.runs.record_exclusion(outgoing, LeftOut::Robots);
             return false;
         }
         match &found.copy {

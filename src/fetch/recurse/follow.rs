@@ -146,7 +146,10 @@ impl<'a> Document<'a> {
     /// response that cannot be read to its end stays stored, and is reported to the runs.
     async fn read(&self, copy: &Arc<StoredCopy>) -> Option<References> {
         let (url, store) = (self.url.as_str(), &self.context.storage.store);
-        let (found, why) = match read(store, copy, &browser(&self.config)).await {
+        let mut want = browser(&self.config);
+        // The browser of the person may choose any size of a picture.
+        want.all_candidates |= self.is_wanted_whole();
+        let (found, why) = match read(store, copy, &want).await {
             Ok(None) => return None,
             Ok(Some(Contents { found, broken_off: None })) => {
                 let why = found.cut.map(|cut| of_cut(cut).to_string());
@@ -353,8 +356,11 @@ impl<'a> Document<'a> {
     /// The request for a resource that this document refers to; `None` if the configuration leaves
     /// it out.
     fn request_for(&self, sub: &SubResource, chosen: &ChosenLink<'_>) -> Option<Outgoing> {
-        let request =
-            if self.is_saved(chosen) { None } else { sub.request(self, chosen.link.class) };
+        if self.is_saved(chosen) {
+            self.count_left_out(LeftOut::Saver, &chosen.url);
+            return None;
+        }
+        let request = sub.request(self, chosen.link.class);
         if request.is_none() {
             self.count_left_out(LeftOut::Rule, &chosen.url);
         }
@@ -363,8 +369,22 @@ impl<'a> Document<'a> {
 
     /// Whether the data saver leaves the sub-resource out, whatever its length.
     fn is_saved(&self, chosen: &ChosenLink<'_>) -> bool {
-        !self.wanting.iter().any(|wanting| wanting.spec.whole)
-            && saver::leaves_out(&self.config, part(chosen.link.class), &chosen.url)
+        let page = self.page_of_parts();
+        !self.is_wanted_whole()
+            && saver::leaves_out(&self.config, part(chosen.link.class), &chosen.url, &page)
+    }
+
+    /// Whether a run wants what the data saver leaves out.
+    fn is_wanted_whole(&self) -> bool {
+        self.wanting.iter().any(|wanting| wanting.spec.whole)
+    }
+
+    /// The page that shows the sub-resources of this document.
+    fn page_of_parts(&self) -> CanonicalUrl {
+        let page = self.outgoing.summary.page.as_ref();
+        let page = page.filter(|_| self.outgoing.summary.class.is_some());
+        let page = page.and_then(|page| CanonicalUrl::parse(page, &self.context.base.local).ok());
+        page.unwrap_or_else(|| self.url.clone())
     }
 
     /// The stored copy of the resource, as served offline; `None` if it is missing.

@@ -4,7 +4,7 @@ use tracing::info;
 use wwwoffle_spool::{Error, Outgoing, RunId};
 use wwwoffle_url::{CanonicalUrl, Key};
 
-use super::run::{FetchCounts, UrlOutcome};
+use super::run::{FetchCounts, LeftOut, UrlOutcome};
 use super::runs::Runs;
 use crate::base::clock;
 use crate::fetch::context::FetchContext;
@@ -32,9 +32,13 @@ pub(in crate::fetch) fn failed(
     end_finished_runs(context, outgoing);
 }
 
-/// Records that a request has left the queue because `robots.txt` forbids it.
-pub(in crate::fetch) fn record_exclusion(context: &FetchContext, outgoing: &Outgoing) {
-    context.fetcher.runs().record_exclusion(outgoing);
+/// Records that a request has left the queue because the URL is left out.
+pub(in crate::fetch) fn record_exclusion(
+    context: &FetchContext,
+    outgoing: &Outgoing,
+    why: LeftOut,
+) {
+    context.fetcher.runs().record_exclusion(outgoing, why);
     end_finished_runs(context, outgoing);
 }
 

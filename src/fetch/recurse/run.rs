@@ -43,6 +43,9 @@ wwwoffle_url::named! {
         Dead = "d",
         /// The `robots.txt` of the site forbids the URL. It does not count as a page of the run.
         LeftAlone = "r",
+        /// The data saver leaves the sub-resource out. It does not count as one of the run, but a
+        /// link may lead to the URL.
+        Saved = "s",
         /// The page is beyond the requested depth. It does not count as a page of the run, but may
         /// become one.
         TooFar = "t",
@@ -52,7 +55,7 @@ wwwoffle_url::named! {
 impl UrlOutcome {
     /// Whether a URL with this outcome counts as a page or sub-resource of the run.
     const fn is_taken(self) -> bool {
-        !matches!(self, Self::LeftAlone | Self::TooFar)
+        !matches!(self, Self::LeftAlone | Self::Saved | Self::TooFar)
     }
 }
 
@@ -171,6 +174,8 @@ impl Run {
         }
         self.may_be_taken(url, now).inspect_err(|why| self.count_left_out(*why, url.as_str()))?;
         self.reach(&key, url.as_str());
+        // The data saver may have left the URL out as a sub-resource.
+        self.seen.remove(&key);
         self.count_waiting(key, Some(left));
         Ok(RunDecision::Fetch)
     }
@@ -287,12 +292,15 @@ impl Run {
     }
 
     /// Whether nothing must be done for a sub-resource, because it was taken before with at least
-    /// `left` links. Unlike in [`Self::knows`], a URL that `robots.txt` forbids as a page does not
-    /// count.
+    /// `left` links, or the data saver leaves it out. Unlike in [`Self::knows`], a URL that
+    /// `robots.txt` forbids as a page does not count.
     #[must_use]
     pub fn knows_part(&self, key: &Key, left: Option<u16>) -> bool {
         let seen = self.seen.get(key);
-        seen.is_some_and(|seen| seen.left >= left && seen.outcome.is_taken())
+        seen.is_some_and(|seen| match seen.outcome {
+            UrlOutcome::Saved => true,
+            outcome => seen.left >= left && outcome.is_taken(),
+        })
     }
 
     /// The recorded result for a URL; `None` if the URL was not seen.
@@ -354,17 +362,20 @@ impl Run {
         *count = count.saturating_sub(1);
     }
 
-    /// Records that `robots.txt` forbids a page. It is counted as left out once, even if several
+    /// Records that a URL is left out that the run has taken. It is counted once, even if several
     /// links lead to it.
-    pub fn record_exclusion(&mut self, key: &Key, url: &str) {
-        if self.outcome(key) == Some(UrlOutcome::LeftAlone) {
+    pub fn record_exclusion(&mut self, key: &Key, url: &str, why: LeftOut) {
+        let seen = match why {
+            LeftOut::Saver => Seen { left: None, outcome: UrlOutcome::Saved },
+            // With this number of links, the page counts as seen on every path of links, so it is
+            // not considered again.
+            _ => Seen { left: Some(u16::MAX), outcome: UrlOutcome::LeftAlone },
+        };
+        if self.outcome(key) == Some(seen.outcome) {
             return;
         }
         self.release_url(key);
-        self.count_left_out(LeftOut::Robots, url);
-        // With this number of links, the page counts as seen on every path of links, so it is not
-        // considered again.
-        let seen = Seen { left: Some(u16::MAX), outcome: UrlOutcome::LeftAlone };
+        self.count_left_out(why, url);
         self.seen.insert(*key, seen);
     }
 
@@ -390,7 +401,9 @@ impl Run {
     fn count(&mut self, outcome: UrlOutcome) -> Option<&mut u64> {
         let counts = &mut self.report.counts;
         match outcome {
-            UrlOutcome::Waits | UrlOutcome::LeftAlone | UrlOutcome::TooFar => None,
+            UrlOutcome::Waits | UrlOutcome::LeftAlone | UrlOutcome::Saved | UrlOutcome::TooFar => {
+                None
+            }
             UrlOutcome::Fetched => Some(&mut counts.fetched),
             UrlOutcome::Unchanged => Some(&mut counts.unchanged),
             UrlOutcome::Kept => Some(&mut counts.kept),

@@ -181,11 +181,11 @@ impl Runs {
         }
     }
 
-    /// Records that a request is not made because `robots.txt` forbids it.
-    pub(in crate::fetch) fn record_exclusion(&self, outgoing: &Outgoing) {
+    /// Records that the URL of a request is left out.
+    pub(in crate::fetch) fn record_exclusion(&self, outgoing: &Outgoing, why: LeftOut) {
         let (key, url) = (outgoing.summary.place.key(), outgoing.summary.place.url());
         for member in &outgoing.summary.runs {
-            self.change(member.run, |run| run.record_exclusion(&key, url));
+            self.change(member.run, |run| run.record_exclusion(&key, url, why));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use hyper::StatusCode;
+use hyper::{HeaderMap, StatusCode};
 
 use crate::base::error_chain::error_chain;
 
@@ -167,9 +167,9 @@ pub enum Failure {
     /// is its length in bytes, if known.
     #[error("it is larger than ask-above and needs consent")]
     TooLong(Option<u64>),
-    /// The data saver leaves the response out. The value is its length in bytes, if known.
+    /// The data saver leaves the response out.
     #[error("the data saver leaves it out ([data-saver])")]
-    LeftOut(Option<u64>),
+    LeftOut(Box<LeftOutFile>),
     /// The budget for fetching the queue is used up.
     #[error("the budget for fetching is spent")]
     OverBudget,
@@ -182,6 +182,19 @@ pub enum Failure {
     /// The request cannot be written in the protocol.
     #[error("the request cannot be sent: {0}")]
     Unsendable(&'static str),
+}
+
+/// A response of which the data saver leaves the body out.
+#[derive(Debug)]
+pub struct LeftOutFile {
+    /// The declared length of the whole file, if known.
+    pub length: Option<u64>,
+    /// The number of bytes of the body that had arrived.
+    pub arrived: u64,
+    /// The status.
+    pub status: StatusCode,
+    /// The fields.
+    pub fields: HeaderMap,
 }
 
 impl Failure {

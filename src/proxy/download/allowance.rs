@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use hyper::{HeaderMap, StatusCode};
+
 use crate::base::statistics::usage::UsageAccount;
-use crate::net::upstream::Failure;
+use crate::net::upstream::{Failure, LeftOutFile};
 use crate::proxy::saver::SaverRules;
 
 /// The limits of a download. All except `saver` apply while no client reads it.
@@ -64,6 +66,15 @@ impl Meter {
 }
 
 impl Allowance {
+    /// The file that the data saver leaves out, if the response with this head is one.
+    pub(super) fn left_out(
+        &self,
+        status: StatusCode,
+        fields: &HeaderMap,
+    ) -> Option<Box<LeftOutFile>> {
+        self.saver?.check_head(status, fields).err()
+    }
+
     /// Checks the length `total` of a body, if it is known, before any byte has arrived.
     ///
     /// # Errors

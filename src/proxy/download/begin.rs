@@ -21,11 +21,14 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, Places, ResponseOwner};
 use crate::net::connection;
-use crate::net::upstream::{Answer, Failure, Outbound, PersonalConnection, TlsDetails};
+use crate::net::upstream::{
+    Answer, AnswerBody, Failure, LeftOutFile, Outbound, PersonalConnection, TlsDetails,
+};
 use crate::proxy::choose::{self, Revalidation};
 use crate::proxy::form_again;
 use crate::proxy::freshen::{self, RequestTimes};
 use crate::proxy::keep::{NotKept, is_good, may_keep};
+use crate::proxy::saver;
 use crate::proxy::unsafe_methods::{self, InvalidationTargets};
 use crate::storage::store::{Store, timestamp};
 use wwwoffle_http::caching::freshness::ExchangeTimes;
@@ -215,7 +218,7 @@ async fn continue_segment<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
-    (answer, end, length): (Answer, Option<u64>, Option<u64>),
+    (mut answer, end, length): (Answer, Option<u64>, Option<u64>),
     asked: RequestTimes,
     part: SavedSegment,
 ) -> AttemptEnd {
@@ -226,7 +229,9 @@ async fn continue_segment<A: OriginClient>(
     if part.place != job.places.own {
         head.whose = response_owner(job, &answer, &head.fields);
     }
-    let ended = end_left_out(ground, job, download, head.status, &head.fields);
+    // The head of the rest may lack the fields of the whole.
+    let left_out = job.allowance.left_out(head.status, &head.fields);
+    let ended = end_left_out(ground, job, download, left_out, answer.body_mut()).await;
     if let Some(ended) = ended.or_else(|| end_too_long(ground, job, download, length)) {
         return ended;
     }
@@ -243,11 +248,12 @@ async fn store_or_forward<A: OriginClient>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
-    answer: Answer,
+    mut answer: Answer,
     asked: RequestTimes,
 ) -> AttemptEnd {
     let status = answer.status();
-    if let Some(ended) = end_left_out(ground, job, download, status, answer.headers()) {
+    let left_out = job.allowance.left_out(status, answer.headers());
+    if let Some(ended) = end_left_out(ground, job, download, left_out, answer.body_mut()).await {
         return ended;
     }
     if status == StatusCode::UNAUTHORIZED {
@@ -331,17 +337,21 @@ fn end_too_long<A>(
     Some(AttemptEnd::Done(report_failure(ground, download, failure)))
 }
 
-/// Ends a download that the data saver leaves out. Its connection closes, so the body does not
-/// arrive. `None` if the download continues.
-fn end_left_out<A>(
+/// Ends the download of a file that the data saver leaves out, if there is one. Its connection
+/// closes, so the rest of the body does not arrive. `None` if the download continues.
+async fn end_left_out<A>(
     ground: &DownloadContext<'_, A>,
     job: &DownloadJob,
     download: &Arc<Download>,
-    status: StatusCode,
-    fields: &HeaderMap,
+    file: Option<Box<LeftOutFile>>,
+    body: &mut AnswerBody,
 ) -> Option<AttemptEnd> {
-    let failure = job.allowance.saver?.check(status, fields).err()?;
-    Some(AttemptEnd::Done(report_failure(ground, download, failure)))
+    let mut file = file?;
+    file.arrived = saver::take_arrived(body).await;
+    // The queue asks a person about a file that is also longer than `ask-above`.
+    let ended = end_too_long(ground, job, download, file.length);
+    let left_out = || report_failure(ground, download, Failure::LeftOut(file));
+    Some(ended.unwrap_or_else(|| AttemptEnd::Done(left_out())))
 }
 
 /// How the request identifies its client.

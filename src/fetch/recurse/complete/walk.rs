@@ -190,7 +190,12 @@ impl<'a, S: EntrySource> PageWalk<'a, S> {
                 self.leave_out(document, chosen, why.with("most", MAX_NESTING.to_string()))
             }
             LinkAction::Part
-                if saver::leaves_out(self.page.config, part(chosen.link.class), &chosen.url) =>
+                if saver::leaves_out(
+                    self.page.config,
+                    part(chosen.link.class),
+                    &chosen.url,
+                    &document.page,
+                ) =>
             {
                 let why = tr("the data saver leaves it out ([data-saver])");
                 self.leave_out(document, chosen, why)

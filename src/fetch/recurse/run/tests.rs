@@ -59,8 +59,26 @@ fn a_frame_has_the_links_of_its_page() {
         (2, 1, 0)
     );
     assert_eq!(page(&mut run, frame.as_str(), 2), Ok(RunDecision::Nothing));
-    run.record_exclusion(&frame.key(), frame.as_str());
+    run.record_exclusion(&frame.key(), frame.as_str(), LeftOut::Robots);
     assert_eq!(part(&mut run, Some(1)), Ok(RunDecision::Fetch), "robots.txt is for pages");
+}
+
+#[test]
+fn a_picture_that_the_data_saver_leaves_out_is_no_part_but_may_be_a_page() {
+    let mut run = run(FetchSpec { depth: 1, ..FetchSpec::default() });
+    let picture = url("http://h.example/p.png");
+    let part = |run: &mut Run| run.part(picture.as_str(), picture.key(), None, at(1001));
+    assert_eq!(part(&mut run), Ok(RunDecision::Fetch));
+    for _ in 0..2 {
+        run.record_exclusion(&picture.key(), picture.as_str(), LeftOut::Saver);
+    }
+    assert_eq!((run.waiting_count(), run.report.counts.parts), (1, 0), "the start page waits");
+    assert_eq!(run.report.left_out[&LeftOut::Saver].count, 1);
+    // Another page shows it, too.
+    assert_eq!(part(&mut run), Ok(RunDecision::Nothing));
+    // A link to the picture itself is followed.
+    assert_eq!(page(&mut run, picture.as_str(), 0), Ok(RunDecision::Fetch));
+    assert_eq!((run.waiting_count(), run.report.counts.pages), (2, 2));
 }
 
 #[test]
@@ -124,8 +142,8 @@ fn disallowed_pages_are_counted_once() {
     let private = url("http://h.example/private/");
     for _ in 0..2 {
         assert_eq!(page(&mut run, private.as_str(), 1), Ok(RunDecision::Fetch));
-        run.record_exclusion(&private.key(), private.as_str());
-        run.record_exclusion(&private.key(), private.as_str());
+        run.record_exclusion(&private.key(), private.as_str(), LeftOut::Robots);
+        run.record_exclusion(&private.key(), private.as_str(), LeftOut::Robots);
         assert_eq!(
             page(&mut run, private.as_str(), 8),
             Ok(RunDecision::Nothing),
