@@ -19,7 +19,8 @@ fn daily(hours: &str) -> String {
 
 #[test]
 fn queued_requests_are_sent_as_2_9_would_send_them() {
-    let (daemon, origin, ftp) = (Daemon::start(), Origin::start(), FtpServer::start());
+    let upload = "[[ftp-options.for]]\nurl = \"ftp://*/in/*\"\nupload = true\n";
+    let (daemon, origin, ftp) = (Daemon::configured(upload), Origin::start(), FtpServer::start());
     ftp.file("queued", "of a server");
     let page =
         "<a href=in.html>1</a><a href=/out.html>2</a><img src=/i.gif><script src=/s.js></script>";
@@ -47,16 +48,20 @@ fn queued_requests_are_sent_as_2_9_would_send_them() {
     queue(&ftp.url("/queued"), "");
     let (up, body) = (origin.url("/up"), "sent by PUT");
     let length = body.len();
-    let put = format!("PUT {up} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
-    old.queue(&form("PUT", &up, body), &put);
+    for up in [&up, &ftp.url("/in/up")] {
+        let put = format!("PUT {up} HTTP/1.0\r\nContent-Length: {length}\r\n\r\n{body}");
+        old.queue(&form("PUT", up, body), &put);
+    }
 
     let told = daemon.run(&["import", "--json", old.root.to_str().unwrap()]).json();
-    assert_eq!((&told["queued"], &told["refused"]), (&6.into(), &0.into()), "{told:#}");
+    assert_eq!((&told["queued"], &told["refused"]), (&7.into(), &0.into()), "{told:#}");
     assert!(daemon.queue().iter().any(|request| request["method"] == "PUT"));
     daemon.ok(&["online"]);
     daemon.ok(&["fetch", "--wait"]);
     let got = bodies.recv_timeout(crate::harness::PATIENCE).unwrap();
     assert_eq!(got, ("PUT".to_owned(), body.as_bytes().to_vec()));
+    assert_eq!(ftp.with(|state| state.files["in/up"].clone()), body.as_bytes());
+    assert_eq!(ftp.count("STOR"), 1);
     for (path, times) in [
         ("/dir/", 1),
         ("/dir/in.html", 1),

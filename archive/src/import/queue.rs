@@ -76,7 +76,10 @@ impl Import<'_> {
             "GET" if body.is_empty() => (RequestKind::Page, url.clone()),
             // Only the person who filled in a form may send it.
             "POST" | "PUT" if !is_own => return Err("forms of an archive are not sent".into()),
-            method @ ("POST" | "PUT") if url.protocol().starts_with("http") => {
+            method @ ("POST" | "PUT")
+                if url.protocol().starts_with("http")
+                    || (method, url.protocol()) == ("PUT", "ftp") =>
+            {
                 (RequestKind::Post, url.with_form(method, &Sha256::digest(&body).into()))
             }
             _ => return Err("its method is not supported for this URL".into()),
