@@ -4,6 +4,8 @@
 //! http/www.example.org/D<hash> U<hash>   a response, and its URL; the previous one ends in ~
 //! prevtime7/ … prevtime1/ lasttime/      links to the same files, by online session. The time of
 //!                                        the file .timestamp is the beginning of the session
+//! prevout7/ … prevout1/ lastout/         links to the requests that waited when a fetch began. The
+//!                                        time of the file .timestamp is its beginning
 //! outgoing/O<hash> U<hash>               a queued request
 //! monitor/O<hash> U<hash> M<hash>        a monitored request
 //! ```
@@ -28,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::files::{self, SourceFile};
 use crate::item::{self, ArchiveItem, ItemContent, Source};
 use crate::refusal::{ReadFault, Reason, classify_error};
+use crate::report::FormerRequest;
 
 const SCHEMES: [&str; 4] = ["http", "https", "ftp", "finger"];
 
@@ -42,6 +45,10 @@ const SESSIONS: [&str; 8] = [
     "prevtime1",
     "lasttime",
 ];
+
+/// Fetches of the queue, the oldest first.
+const FETCHES: [&str; 8] =
+    ["prevout7", "prevout6", "prevout5", "prevout4", "prevout3", "prevout2", "prevout1", "lastout"];
 
 /// The maximum number of names that are read from one directory.
 const MAX_NAMES: usize = 400_000;
@@ -70,6 +77,8 @@ enum DirectoryKind {
     Scheme,
     Host,
     Session,
+    /// The requests of a fetch that began at this time.
+    Fetch(Timestamp),
     Outgoing,
     Monitor,
 }
@@ -108,11 +117,20 @@ impl Classic {
         let add = |(kind, name): (DirectoryKind, &str)| (kind, root.join(name));
         let trees = SCHEMES.map(|scheme| (DirectoryKind::Scheme, scheme));
         let sessions = SESSIONS.map(|session| (DirectoryKind::Session, session));
+        let fetches = FETCHES
+            .into_iter()
+            .filter_map(|fetch| Some((DirectoryKind::Fetch(time_of(root, fetch)?), fetch)));
         let rest = [(DirectoryKind::Outgoing, "outgoing"), (DirectoryKind::Monitor, "monitor")];
         Self {
             root: root.to_owned(),
             local: local.clone(),
-            directories: trees.into_iter().chain(sessions).chain(rest).map(add).collect(),
+            directories: trees
+                .into_iter()
+                .chain(sessions)
+                .chain(fetches)
+                .chain(rest)
+                .map(add)
+                .collect(),
             files: VecDeque::new(),
             now: (DirectoryKind::Session, root.to_owned()),
         }
@@ -159,6 +177,11 @@ impl Classic {
             DirectoryKind::Outgoing => {
                 ItemContent::QueuedRequest(request::read(&text, &self.local, &content)?)
             }
+            DirectoryKind::Fetch(fetch) => ItemContent::FormerRequest(FormerRequest {
+                fetch: *fetch,
+                url: request::former_url(&text, &self.local)?.to_string(),
+                queued: content.modified.unwrap_or(*fetch),
+            }),
             DirectoryKind::Monitor => {
                 let request = request::read(&text, &self.local, &content)?;
                 let (schedule, last_run) = mask::read(self.open_sibling(name, 'M')?)?;
@@ -197,6 +220,12 @@ impl Classic {
     }
 }
 
+/// The time of the file `.timestamp` in a directory of the spool.
+fn time_of(root: &Path, directory: &str) -> Option<Timestamp> {
+    let stamp = SYSTEM_DISK.stamp(&root.join(directory).join(".timestamp"));
+    stamp.ok().flatten().map(|stamp| stamp.modified())
+}
+
 /// Parses a web URL. Refuses the URL of a page that 2.9 itself generated.
 fn page_url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
     let url = item::url(text, local)?;
@@ -218,10 +247,7 @@ fn names(path: &Path, most: usize) -> Result<(Vec<String>, bool)> {
 
 impl Source for Classic {
     fn sessions(&self) -> Vec<Timestamp> {
-        let began = |session: &&str| {
-            SYSTEM_DISK.stamp(&self.root.join(session).join(".timestamp")).ok().flatten()
-        };
-        SESSIONS.iter().rev().filter_map(began).map(|stamp| stamp.modified()).collect()
+        SESSIONS.iter().rev().filter_map(|session| time_of(&self.root, session)).collect()
     }
 
     fn next(&mut self) -> Result<Option<ArchiveItem<'_>>> {
@@ -253,6 +279,7 @@ fn item_url(what: &ItemContent<'_>) -> Option<String> {
         ItemContent::QueuedRequest(request) | ItemContent::Monitored { request, .. } => {
             Some(request.url.to_string())
         }
+        ItemContent::FormerRequest(request) => Some(request.url.clone()),
         ItemContent::Refused(_) | ItemContent::Passed => None,
     }
 }

@@ -21,7 +21,7 @@ use crate::detect::{self, ArchiveKind};
 use crate::error::{Error, ItemFault, Result};
 use crate::item::ItemContent;
 use crate::refusal::Reason;
-use crate::report::ImportReport;
+use crate::report::{ImportReport, MAX_FORMER};
 
 /// Progress is recorded after this number of items, or after [`MARK_BYTES`] bytes of stored bodies.
 const MARK_ITEMS: u64 = 500;
@@ -216,6 +216,13 @@ impl Import<'_> {
             ItemContent::QueuedRequest(waiting) => self.queue(*waiting),
             ItemContent::Monitored { request, schedule, last_run } => {
                 self.monitor(*request, schedule, last_run)
+            }
+            ItemContent::FormerRequest(request) => {
+                if self.report.former_requests.len() < MAX_FORMER {
+                    self.report.requests.listed += 1;
+                    self.report.former_requests.push(request);
+                }
+                Ok(())
             }
             ItemContent::Refused(reason) => Err(reason.into()),
             ItemContent::Passed => {

@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::{RequestHead, ResponseHead};
 use crate::refusal::{ReadFault, Reason};
+use crate::report::FormerRequest;
 
 /// One item of an archive.
 pub(crate) struct ArchiveItem<'a> {
@@ -32,6 +33,8 @@ pub(crate) enum ItemContent<'a> {
         /// When it was last queued; `None` if it is due.
         last_run: Option<Timestamp>,
     },
+    /// A request that was sent long ago.
+    FormerRequest(FormerRequest),
     /// An item that cannot be imported.
     Refused(Reason),
     /// A record that contains no page. It is skipped.

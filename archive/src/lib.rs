@@ -53,4 +53,6 @@ pub use import::{
     ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,
 };
 pub use refusal::Reason;
-pub use report::{ImportEvent, ImportReport, RefusedItem, RequestReport, SHOWN};
+pub use report::{
+    FormerRequest, ImportEvent, ImportReport, MAX_FORMER, RefusedItem, RequestReport, SHOWN,
+};

@@ -8,6 +8,9 @@ use crate::refusal::Reason;
 /// The number of refusals that a report lists. Further ones are only counted.
 pub const SHOWN: usize = 20;
 
+/// The maximum number of requests of earlier sessions that are imported.
+pub const MAX_FORMER: usize = 160_000;
+
 /// The longest name or reason in a report, in characters.
 const MAX_TEXT: usize = 500;
 
@@ -52,6 +55,10 @@ pub struct ImportReport {
     /// When the online sessions of the archive began, the latest first. The caller records them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<Timestamp>,
+    /// The requests that waited when fetches of the archive began, at most [`MAX_FORMER`]. The caller
+    /// records them.
+    #[serde(skip)]
+    pub former_requests: Vec<FormerRequest>,
     /// The first [`SHOWN`] refused items.
     pub refusals: Vec<RefusedItem>,
 }
@@ -66,6 +73,19 @@ pub struct RequestReport {
     pub answered: u64,
     /// The number of pages that are monitored now and were not monitored before.
     pub monitored: u64,
+    /// The number of requests of earlier sessions that the lists show.
+    pub listed: u64,
+}
+
+/// A request that waited when WWWOFFLE 2.9 began to fetch its queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormerRequest {
+    /// When the fetch began.
+    pub fetch: Timestamp,
+    /// The canonical URL, without credentials.
+    pub url: String,
+    /// When it was queued.
+    pub queued: Timestamp,
 }
 
 /// A refused item.

@@ -3,14 +3,14 @@
 //! The number of recorded changes is limited. Beyond the limit, only the fact is recorded that
 //! there are more, and a walk over the directories finds them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wwwoffle_spool::{ChangeListener, Key, Place, Timestamp};
 
 use crate::error::{Error, IndexFault};
-use crate::sessions::SessionRequest;
+use crate::sessions::{MAX_SESSIONS, SessionRequest};
 
 /// The maximum number of changed places that are recorded.
 const MAX_PLACES: usize = 10_000;
@@ -80,7 +80,8 @@ pub(crate) enum Task {
 struct QueueState {
     changes: PendingChanges,
     uses: PendingUses,
-    asked: Option<(Timestamp, Vec<SessionRequest>)>,
+    /// At most [`MAX_SESSIONS`]: older ones are dropped.
+    asked: VecDeque<(Timestamp, Vec<SessionRequest>)>,
     orders: PendingOrders,
     /// Whether a caller waits for all changes.
     is_urgent: bool,
@@ -216,7 +217,12 @@ impl WorkQueue {
 
     /// Records the queued requests at the start of a session.
     pub(crate) fn record_session_requests(&self, session: Timestamp, asked: Vec<SessionRequest>) {
-        self.lock().asked = Some((session, asked));
+        let mut state = self.lock();
+        if state.asked.len() >= MAX_SESSIONS {
+            state.asked.pop_front();
+        }
+        state.asked.push_back((session, asked));
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -242,7 +248,7 @@ impl WorkQueue {
                 let places = state.take_places();
                 return Task::Uses(places, std::mem::take(&mut state.uses.times));
             }
-            if let Some((session, asked)) = state.asked.take() {
+            if let Some((session, asked)) = state.asked.pop_front() {
                 return Task::SessionRequest(session, asked);
             }
             if state.is_stopping {
@@ -417,7 +423,7 @@ impl WorkQueue {
                 && state.changes.places.is_empty()
                 && !state.changes.has_missed
                 && state.orders.next.is_none()
-                && state.asked.is_none()
+                && state.asked.is_empty()
                 && state.progress.walked.is_none()
                 && !state.is_applying;
             let is_idle =

@@ -2,11 +2,15 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tempfile::NamedTempFile;
 use wwwoffle_archive::{ImportControl, ImportEvent, ImportReport, SHOWN, import};
+use wwwoffle_index::{Index, SessionRequest};
 use wwwoffle_spool::Spool;
+use wwwoffle_url::LocalHost;
 
 use super::args::ImportArgs;
 use super::control::{Control, invalid_response};
@@ -20,6 +24,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::daemon::identity::Identity;
 use crate::site::entries::exchange::{Placer, options};
+use crate::storage::lists::describe::Pages;
 use crate::storage::lists::sessions::add_earlier_to_spool;
 use crate::storage::store::timestamp;
 use wwwoffle_api::ImportRequest;
@@ -152,10 +157,29 @@ fn import_locally(
         return Err(failure);
     }
     if let Ok(report) = &done {
-        add_earlier_to_spool(&own.spool, &report.sessions)
+        let asked = add_earlier_to_spool(&own.spool, report)
             .map_err(|error| VerbFailure::failed("the sessions cannot be recorded", &error))?;
+        record_session_requests(&own.spool, options.local, asked)?;
     }
     Ok(done.map_err(|error| own.error_text(&error)))
+}
+
+/// Records the requests of earlier sessions in the index.
+fn record_session_requests(
+    spool: &Spool,
+    local: LocalHost,
+    asked: Vec<(Timestamp, Vec<SessionRequest>)>,
+) -> VerbResult<()> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    let index = Index::open(spool, Some(Arc::new(Pages { local })))?;
+    for (began, asked) in asked {
+        index.record_session_requests(began, asked);
+    }
+    let written = index.wait_until_current(false);
+    index.stop();
+    Ok(written?)
 }
 
 fn import_by_daemon(
@@ -229,6 +253,7 @@ fn print_report(
         (report.requests.queued, "requests queued"),
         (report.requests.answered, "requests removed from the queue, since they have a response"),
         (report.requests.monitored, "pages monitored"),
+        (report.requests.listed, "requests in the lists of earlier sessions"),
         (report.passed, "records that are not responses"),
         (report.refused, "refused"),
     ] {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use crate::harness::old_spool::{OldPage, OldSpool, Way, form};
+use crate::harness::old_spool::{OldPage, OldSpool, Way, form, recursive};
 use crate::harness::site::{gzip, noise};
 use crate::harness::{Client, Daemon, Response, Trust, eventually};
 
@@ -393,7 +393,16 @@ fn damaged_files_are_refused_and_the_rest_is_imported() {
 
 #[test]
 fn the_lists_of_the_last_sessions_are_imported() {
-    let daemon = Daemon::start();
+    import_sessions(true);
+}
+
+#[test]
+fn the_lists_of_the_last_sessions_are_imported_without_a_daemon() {
+    import_sessions(false);
+}
+
+fn import_sessions(is_running: bool) {
+    let mut daemon = Daemon::start();
     let old = OldSpool::new(daemon.home().join("old"));
     let page = |name: &str, time| {
         let page = OldPage { time, ..OldPage::new(format!("http://a.example/{name}"), name) };
@@ -404,11 +413,20 @@ fn the_lists_of_the_last_sessions_are_imported() {
     old.list("prevtime1", BEGIN + 100, &page("first", BEGIN + 110));
     old.list("prevtime1", BEGIN + 100, &page("second", BEGIN + 120));
     old.list("lasttime", BEGIN + 200, &page("third", BEGIN + 210));
+    old.fetch("prevout2", BEGIN + 105, "http://a.example/asked/first", BEGIN + 50);
+    let tree = recursive("http://a.example/asked/tree", "depth=1");
+    old.fetch("prevout1", BEGIN + 150, &tree, BEGIN + 140);
+    old.fetch("lastout", BEGIN + 205, "http://a.example/asked/third", BEGIN + 190);
+    old.fetch("lastout", BEGIN + 205, "http://a.example/asked/second", BEGIN + 180);
     eventually("the daemon has begun a session", || {
         let state = std::fs::read_to_string(daemon.spool().join("state")).unwrap_or_default();
         state.contains("online-sessions")
     });
-    daemon.ok(&["import", old.root.to_str().unwrap()]);
+    if !is_running {
+        daemon.down();
+    }
+    let told = daemon.ok(&["import", old.root.to_str().unwrap()]);
+    assert!(told.contains("4 requests in the lists of earlier sessions"), "{told}");
     let listed = |list: &str| daemon.ok(&["ls", "--sort", "name", list]);
     // The daemon has begun a session itself, so each list is one further back.
     for (list, names) in
@@ -419,5 +437,18 @@ fn the_lists_of_the_last_sessions_are_imported() {
         for name in names {
             assert!(listed.contains(&format!("http://a.example/{name}")), "{list}: {listed}");
         }
+    }
+    for (list, names) in
+        [("lastout", &[][..]), ("prevout1", &["second", "third"]), ("prevout2", &["first", "tree"])]
+    {
+        // The index is written in the background.
+        let mut told = String::new();
+        eventually(&format!("{list} has its requests"), || {
+            told = daemon.ok(&["ls", list]);
+            told.lines().count() == names.len()
+        });
+        let urls = names.iter().map(|name| told.find(&format!("http://a.example/asked/{name}")));
+        let places: Vec<_> = urls.map(|place| place.expect(list)).collect();
+        assert!(places.is_sorted(), "the oldest first: {told}");
     }
 }

@@ -169,6 +169,14 @@ impl OldSpool {
         set_time(&directory.join(".timestamp"), start);
     }
 
+    /// Links a request into the list of a fetch, which began at `start`. It was queued at `queued`.
+    pub(crate) fn fetch(&self, list: &str, start: u64, url: &str, queued: u64) {
+        let path = self.write(list, 'O', url, b"GET / HTTP/1.0\r\n\r\n", queued);
+        let stamp = path.with_file_name(".timestamp");
+        std::fs::write(&stamp, "").unwrap();
+        set_time(&stamp, start);
+    }
+
     /// Queues a request: `url` names it, `request` is its head and its body.
     pub(crate) fn queue(&self, url: &str, request: &str) {
         self.write("outgoing", 'O', url, request.as_bytes(), 1_200_000_000);

@@ -69,6 +69,15 @@ pub(super) fn read(
     Ok(Box::new(QueuedRequest { url, head, body, when, page: None, recursion }))
 }
 
+/// The URL of a request that was sent long ago, without a login.
+pub(super) fn former_url(text: &str, local: &LocalHost) -> Result<CanonicalUrl, Reason> {
+    let url = match recursion(text) {
+        Some(arguments) => start(&arguments, local),
+        None => page_url(text, local),
+    };
+    url.map(|url| url.without_credentials())
+}
+
 /// The body of a request, without its transfer coding.
 fn body(head: &mut RequestHead, input: impl BufRead) -> Result<Vec<u8>, ReadFault> {
     let codings: Vec<_> = head.fields.all("transfer-encoding").collect();

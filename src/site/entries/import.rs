@@ -73,7 +73,7 @@ fn run(
     }
     let end = match done {
         Ok(report) => {
-            let record = add_earlier_sessions(&context.storage, &report.sessions);
+            let record = add_earlier_sessions(&context.storage, &report);
             tokio::runtime::Handle::current().block_on(record);
             ImportEvent::End(report)
         }

@@ -1,11 +1,13 @@
 //! The times online, which divide the lists into sessions, and the last changes of the mode.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use tokio::sync::Notify;
 use tracing::warn;
+use wwwoffle_archive::{FormerRequest, ImportReport};
 use wwwoffle_index::{SessionRequest, Sessions};
 use wwwoffle_spool::{Error, Spool};
 
@@ -14,6 +16,9 @@ use crate::base::error_chain::error_chain;
 use crate::base::mode::ModeChanges;
 use crate::storage::context::StorageContext;
 use crate::storage::store::timestamp;
+
+/// The owner of requests of the person at this machine.
+const LOCAL: &str = "local";
 
 /// The key under which the state stores the sessions.
 pub(crate) const KEY: &str = "online-sessions";
@@ -140,34 +145,64 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
     context.lock_online().sessions.get_or_insert(sessions).clone()
 }
 
-/// Adds the sessions of an imported archive, the latest first, if they were before all known ones.
-pub async fn add_earlier_sessions(context: &StorageContext, earlier: &[Timestamp]) {
-    if earlier.is_empty() {
+/// Adds the sessions of an imported archive, if they were before all known ones, and the requests
+/// that waited in them.
+pub async fn add_earlier_sessions(context: &StorageContext, report: &ImportReport) {
+    if report.sessions.is_empty() {
         return;
     }
     let mut sessions = sessions(context).await;
-    sessions.add_earlier(earlier);
+    sessions.add_earlier(&report.sessions);
+    for (began, asked) in former_requests(&sessions, report) {
+        context.index.record_session_requests(began, asked);
+    }
     if let Err(error) = context.store.remember(KEY, sessions.to_string()).await {
         warn!(error = error_chain(&error), "the imported sessions cannot be stored");
     }
     context.lock_online().sessions = Some(sessions);
 }
 
-/// Like [`add_earlier_sessions`], in a spool without a daemon.
+/// Like [`add_earlier_sessions`], in a spool without a daemon. Returns the requests of each
+/// session, which the caller records in the index.
 ///
 /// # Errors
 ///
 /// If the disk fails or is full.
-pub fn add_earlier_to_spool(spool: &Spool, earlier: &[Timestamp]) -> Result<(), Error> {
-    if earlier.is_empty() {
-        return Ok(());
+pub fn add_earlier_to_spool(
+    spool: &Spool,
+    report: &ImportReport,
+) -> Result<Vec<(Timestamp, Vec<SessionRequest>)>, Error> {
+    if report.sessions.is_empty() {
+        return Ok(Vec::new());
     }
     let (mut state, _) = spool.state()?;
     let known = state.value(KEY).and_then(|text| text.parse::<Sessions>().ok());
     let mut sessions = known.unwrap_or_default();
-    sessions.add_earlier(earlier);
+    sessions.add_earlier(&report.sessions);
     state.set_value(KEY, &sessions.to_string())?;
-    spool.set_state(&state)
+    spool.set_state(&state)?;
+    Ok(former_requests(&sessions, report))
+}
+
+/// The requests that waited in the sessions of an archive, the oldest first. A fetch belongs to the
+/// session in which it began.
+fn former_requests(
+    sessions: &Sessions,
+    report: &ImportReport,
+) -> Vec<(Timestamp, Vec<SessionRequest>)> {
+    let mut known = BTreeMap::<Timestamp, Vec<SessionRequest>>::new();
+    for FormerRequest { fetch, url, queued } in &report.former_requests {
+        let began = report.sessions.iter().find(|began| *began <= fetch);
+        if let Some(began) = began.filter(|began| sessions.start_times().contains(began)) {
+            // The spool of 2.9 belongs to the person at this machine.
+            let (url, owner) = (url.clone(), LOCAL.to_owned());
+            known.entry(*began).or_default().push(SessionRequest { url, owner, queued: *queued });
+        }
+    }
+    for asked in known.values_mut() {
+        asked.sort_by_key(|asked| asked.queued);
+    }
+    known.into_iter().collect()
 }
 
 /// The requests of the queue, oldest first.
@@ -177,7 +212,7 @@ pub(crate) fn waiting_requests(spool: &Spool) -> Vec<SessionRequest> {
         asked.push(SessionRequest {
             url: request.place.url().to_owned(),
             // In the queue, a request without an owner belongs to this machine.
-            owner: request.place.owner().unwrap_or("local").to_owned(),
+            owner: request.place.owner().unwrap_or(LOCAL).to_owned(),
             queued: request.queued,
         });
     });
