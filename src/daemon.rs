@@ -22,6 +22,7 @@ use crate::base::context::BaseContext;
 use crate::base::error_chain::error_chain;
 use crate::base::hooks::{Hook, Hooks};
 use crate::base::live::{AppliedOptions, Live};
+use crate::base::log::access::AccessLog;
 use crate::base::mode::{Mode, ModeSetting, ModeSwitch};
 use crate::base::statistics::Statistics;
 use crate::base::statistics::usage::QueueQuota;
@@ -85,6 +86,7 @@ struct DaemonParts {
     listening: Vec<SocketAddr>,
     /// The user's own templates and texts.
     templates: UserPages,
+    access_log: Option<AccessLog>,
 }
 
 /// The built-in templates with the user's own ones in their place, and the faults of the user's
@@ -110,7 +112,7 @@ impl Daemon {
     /// If the index cannot be opened, TLS cannot be set up, one of our names is not a host name, or
     /// the system cannot supply random bytes.
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
-        let DaemonParts { live, store, authority, mode, listening, templates } = parts;
+        let DaemonParts { live, store, authority, mode, listening, templates, access_log } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
         let base = Arc::new(build_base_context(live, mode, listening, &store)?);
         let statistics = Arc::<Statistics>::default();
@@ -135,7 +137,7 @@ impl Daemon {
             storage: Arc::clone(&storage),
             pages: Arc::clone(&pages),
             clients: ClientSecurity { access: Access::new()?, tls },
-            traffic: Traffic::default(),
+            traffic: Traffic { access_log, ..Traffic::default() },
             confirmations: Confirmations::default(),
             worker,
         });

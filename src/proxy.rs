@@ -15,6 +15,7 @@
 //! ```
 
 pub mod access;
+mod access_record;
 mod act;
 pub(crate) mod admit;
 mod amend;
@@ -82,6 +83,7 @@ use hyper::header::{ALT_SVC, PROXY_AUTHORIZATION};
 use hyper::{Request, Response, StatusCode};
 use tracing::debug;
 
+use self::access_record::AccessRecord;
 use self::act::execute_decision;
 use self::ask::ProxyRequest;
 use self::audience::Audience;
@@ -136,15 +138,22 @@ impl Client {
 /// continues.
 pub async fn handle(
     context: Arc<ProxyContext>,
-    client: Client,
+    mut client: Client,
     mut request: Request<Incoming>,
 ) -> Response<Body> {
     let finish = ConnectionFinish::of(&client, &request);
+    let log = context.traffic.access_log.as_ref();
+    let record = log.map(|log| AccessRecord::begin(log, &client.connection, &request));
+    client.connection.access.clone_from(&record);
     let response = match http2::receive(&mut request) {
         Ok(()) => dispatch(context, client, request).await,
         Err(error) => reply::plain(501, &error.to_string()),
     };
-    finish.apply(response)
+    let response = finish.apply(response);
+    match record {
+        Some(record) => record.follow(response),
+        None => response,
+    }
 }
 
 /// Reads the target, and hands the request to the part of the program that answers it.
@@ -197,6 +206,9 @@ async fn dispatch(
             reply::message_for(&context, &reader, audience, &message)
         }
         Target::Resource(resource) => {
+            if let Some(record) = &client.connection.access {
+                record.set_url(resource.url.as_str());
+            }
             match receive(&context, &client, mode, resource, parts, incoming).await {
                 Ok(received) => Box::pin(answer_resource(&context, &client, received)).await,
                 Err(response) => response,

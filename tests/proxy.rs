@@ -1,5 +1,6 @@
 //! The path of a request: caching, forwarding and the limits.
 
+mod access_log;
 mod bounds;
 mod cache_tests;
 pub(crate) mod caching;

@@ -121,7 +121,7 @@ pub use values::{
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
-    texts::{LogTo, Markup, Program, Secret, SystemAccount, UserName},
+    texts::{AccessLogTo, LogTo, Markup, Program, Secret, SystemAccount, UserName},
     times::{Pause, Window, Windows},
-    words::{Durability, FtpTls, LogLevel, NoStore},
+    words::{AccessLogFormat, Durability, FtpTls, LogLevel, NoStore},
 };

@@ -19,6 +19,9 @@ const CREDENTIAL_PARTS: [&str; 9] =
 /// Whole words in the names of further fields that authenticate a request.
 const CREDENTIAL_WORDS: [&str; 4] = ["auth", "authentication", "authorization", "key"];
 
+/// The names of further arguments of URLs that are credentials.
+const CREDENTIAL_ARGUMENTS: [&str; 6] = ["code", "pass", "pw", "pwd", "sig", "signature"];
+
 /// The fields of nearly every request. Comparing them takes much less time than searching their
 /// names.
 const USUAL: [HeaderName; 12] = [
@@ -45,9 +48,21 @@ pub fn is_credential(name: &HeaderName) -> bool {
     if USUAL.contains(name) || text.starts_with("sec-") || name == PROXY_AUTHORIZATION {
         return false;
     }
-    let mut words = text.split(|character: char| !character.is_ascii_alphanumeric());
-    CREDENTIAL_PARTS.iter().any(|part| text.contains(part))
+    is_credential_name(text)
+}
+
+/// Whether a value with this name, in lower case, is probably a credential.
+fn is_credential_name(name: &str) -> bool {
+    let mut words = name.split(|character: char| !character.is_ascii_alphanumeric());
+    CREDENTIAL_PARTS.iter().any(|part| name.contains(part))
         || words.any(|word| CREDENTIAL_WORDS.contains(&word))
+}
+
+/// Whether an argument of a URL is probably a credential, such as `access_token` or `pwd`.
+#[must_use]
+pub fn is_credential_argument(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    is_credential_name(&name) || CREDENTIAL_ARGUMENTS.contains(&name.as_str())
 }
 
 /// Whether a request has a credential for the origin in its fields.

@@ -1,5 +1,7 @@
-//! The log: its destination and its level.
+//! The log: its destination and its level. The access log is a log of its own.
 
+pub mod access;
+mod access_line;
 mod file;
 mod syslog;
 
@@ -24,22 +26,35 @@ static SET_LEVEL: OnceLock<SetLevel> = OnceLock::new();
 /// The socket of the system log (`syslog(3)`).
 const SYSLOG: &str = "/dev/log";
 
-/// The reason why the log cannot be sent to its destination.
+/// The reason why a log cannot be sent to its destination.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLog {
     /// There is no system log.
     #[error(
-        "log-to = \"syslog\": no daemon reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
+        "{0} = \"syslog\": no daemon reads {SYSLOG}; start a syslog daemon, or log to \"stderr\""
     )]
-    Syslog(#[source] io::Error),
+    Syslog(&'static str, #[source] io::Error),
     /// There is no journal.
-    #[error(
-        "log-to = \"journal\": systemd's journal is not running; log to \"syslog\" or \"stderr\""
-    )]
-    Journal(#[source] io::Error),
+    #[error("{0} = \"journal\": systemd's journal is not running; log to \"syslog\" or \"stderr\"")]
+    Journal(&'static str, #[source] io::Error),
     /// The file cannot be opened.
-    #[error("log-to = {0:?}: the file cannot be written")]
-    File(PathBuf, #[source] io::Error),
+    #[error("{0} = {1:?}: the file cannot be written")]
+    File(&'static str, PathBuf, #[source] io::Error),
+    /// The thread that writes the log cannot be started.
+    #[error("{0}: no thread can be started")]
+    Thread(&'static str, #[source] io::Error),
+}
+
+impl NoLog {
+    /// Opens a file, or names the option whose file cannot be opened.
+    fn open_file(option: &'static str, path: &Path) -> Result<LogFile, Self> {
+        LogFile::open(path).map_err(|error| Self::File(option, path.to_owned(), error))
+    }
+
+    /// Connects to the system log, or names the option that needs it.
+    fn open_syslog(option: &'static str) -> Result<Syslog, Self> {
+        Syslog::open(Path::new(SYSLOG)).map_err(|error| Self::Syslog(option, error))
+    }
 }
 
 /// Starts the log at `level` and above.
@@ -77,15 +92,18 @@ fn output(to: &LogTo) -> Result<Box<dyn Layer<Registry> + Send + Sync>, NoLog> {
             lines.with_ansi(io::stderr().is_terminal()).with_writer(io::stderr).boxed()
         }
         LogTo::Syslog => {
-            let syslog = Syslog::open(Path::new(SYSLOG)).map_err(NoLog::Syslog)?;
+            let syslog = NoLog::open_syslog("log-to")?;
             // The system log adds its own time and level.
             lines.with_ansi(false).without_time().with_level(false).with_writer(syslog).boxed()
         }
         LogTo::File(path) => {
-            let file = LogFile::open(path).map_err(|error| NoLog::File(path.clone(), error))?;
+            let file = NoLog::open_file("log-to", path)?;
             lines.with_ansi(false).with_writer(Mutex::new(file)).boxed()
         }
-        LogTo::Journal => tracing_journald::layer().map_err(NoLog::Journal)?.boxed(),
+        LogTo::Journal => {
+            let journal = tracing_journald::layer();
+            journal.map_err(|error| NoLog::Journal("log-to", error))?.boxed()
+        }
     })
 }
 

@@ -87,7 +87,8 @@ pub fn full_text(foreign: &str) -> String {
 }
 
 /// Removes the credentials of each URL in a text.
-fn without_any_credentials(foreign: &str) -> String {
+#[must_use]
+pub fn without_any_credentials(foreign: &str) -> String {
     let mut parts = foreign.split("//");
     let mut safe = parts.next().unwrap_or_default().to_owned();
     for part in parts {

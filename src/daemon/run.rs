@@ -20,6 +20,7 @@ use crate::base::blocking::wait_for_blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
+use crate::base::log::access::{AccessLog, AccessLogSink};
 use crate::base::mode::ModeSetting;
 use crate::base::{clock, reload, run_directory};
 use crate::daemon::{Daemon, DaemonParts};
@@ -85,6 +86,10 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
                        for example with `date --set`, and start again";
         return Err(refuse(ExitStatus::Failed, message.to_owned()));
     }
+    // Opened as the user who starts the daemon, like the log.
+    let bad_log = |error| refuse(ExitStatus::BadConfig, error_chain(&error));
+    let access_log = config.startup.access_log.destination().map(AccessLogSink::open);
+    let access_log = access_log.transpose().map_err(bad_log)?;
     let files = OpenFiles::raise();
     config
         .may_listen(&start.listen)
@@ -92,6 +97,9 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let sockets = bind_all(&start.listen)?;
     // The user must change before the first thread starts and the first file is written.
     switch_user(&config.startup, &start.spool)?;
+    let format = config.startup.access_log_format;
+    let access_log = access_log.map(|sink| AccessLog::start(sink, format));
+    let access_log = access_log.transpose().map_err(bad_log)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -100,7 +108,8 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     fetch::remove_leftovers();
-    let ran = runtime.block_on(serve(start, (sockets, files), store, mode, ready));
+    let resources = Resources { sockets, files, store, access_log: access_log.clone() };
+    let ran = runtime.block_on(serve(start, resources, mode, ready));
     // Tasks that are still running are aborted. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
     flush(&spool);
@@ -110,7 +119,18 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
         warn!(left, "not all work on the disk ended in time");
     }
     flush(&spool);
+    if let Some(log) = access_log {
+        log.finish();
+    }
     ran
+}
+
+/// The resources that are opened before the runtime starts.
+struct Resources {
+    sockets: Vec<Socket>,
+    files: OpenFiles,
+    store: Store,
+    access_log: Option<AccessLog>,
 }
 
 /// Writes the pages that wait for the next batch.
@@ -204,11 +224,11 @@ fn own_templates(store: &Store) -> UserPages {
 
 async fn serve(
     start: Start,
-    (sockets, files): (Vec<Socket>, OpenFiles),
-    store: Store,
+    resources: Resources,
     mode: ModeSetting,
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
+    let Resources { sockets, files, store, access_log } = resources;
     let Start { live, spool, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
@@ -217,7 +237,7 @@ async fn serve(
     })?;
     let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
     let templates = own_templates(&store);
-    let parts = DaemonParts { live, store, authority, mode, listening, templates };
+    let parts = DaemonParts { live, store, authority, mode, listening, templates, access_log };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()

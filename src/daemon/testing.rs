@@ -30,6 +30,7 @@ impl TestDaemon {
             mode: mode.into(),
             listening: vec!["127.0.0.1:8080".parse().unwrap()],
             templates: UserPages::default(),
+            access_log: None,
         };
         Self(Daemon::build(parts).unwrap())
     }

@@ -81,6 +81,9 @@ pub(super) async fn as_user(
     {
         Ok(0) => {
             connection.user = users.named(&login.user).cloned();
+            if let (Some(record), Some(user)) = (&connection.access, &connection.user) {
+                record.set_user(&user.name);
+            }
             Ok(())
         }
         Ok(_) => Err(Denied::ProxyLogin),

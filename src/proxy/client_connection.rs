@@ -14,6 +14,7 @@ use tokio_rustls::server::TlsStream;
 use wwwoffle_config::User;
 use wwwoffle_url::CanonicalUrl;
 
+use super::access_record::AccessRecord;
 use super::body::Body;
 use super::site::{Door, HttpsSite};
 use crate::base::basic::Login;
@@ -39,6 +40,8 @@ pub struct ClientConnection {
     pub door: Door,
     /// Whether the client reached our own port through a CONNECT to this proxy.
     pub nested: bool,
+    /// The record of the current request for the access log, if there is one.
+    pub(super) access: Option<Arc<AccessRecord>>,
     /// The client's slot, occupied while any request or tunnel of its connection is active.
     _connected: ConnectionSlot,
     /// The slot of the stream, if the request came on a stream of an HTTP/2 connection.
@@ -49,8 +52,16 @@ impl ClientConnection {
     /// A client at `peer`, connected to our address `ours`. `connected` is the slot of the client.
     #[must_use]
     pub fn new(peer: SocketAddr, ours: IpAddr, connected: ConnectionSlot) -> Self {
-        let (door, nested) = (Door::Plain, false);
-        Self { peer, ours, user: None, door, nested, _connected: connected, _slot: None }
+        Self {
+            peer,
+            ours,
+            user: None,
+            door: Door::Plain,
+            nested: false,
+            access: None,
+            _connected: connected,
+            _slot: None,
+        }
     }
 
     /// The owner of the client's requests.

@@ -13,6 +13,7 @@ use super::last::LastAnswers;
 use super::saver::{CountedFiles, RecompressionRoom};
 use super::tickets::Tickets;
 use crate::base::context::BaseContext;
+use crate::base::log::access::AccessLog;
 use crate::net::context::NetContext;
 use crate::page::context::PageContext;
 use crate::storage::context::StorageContext;
@@ -31,7 +32,7 @@ pub struct ProxyContext {
     pub pages: Arc<PageContext>,
     /// Access control, and our side of TLS with clients.
     pub clients: ClientSecurity,
-    /// The downloads and recompressions under way, and the actions taken for the last requests.
+    /// The downloads and recompressions under way, and the records of requests.
     pub traffic: Traffic,
     /// Forms that a person has to confirm.
     pub confirmations: Confirmations,
@@ -59,6 +60,8 @@ pub struct Traffic {
     pub recompressions: RecompressionRoom,
     /// The files that the data saver has left out and counted.
     pub left_out: CountedFiles,
+    /// The access log, if requests are logged.
+    pub access_log: Option<AccessLog>,
 }
 
 /// Forms that a person has to confirm.

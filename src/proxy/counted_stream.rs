@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::access_record::AccessRecord;
 use crate::base::statistics::usage::UsageAccount;
 use crate::base::statistics::{Account, Outcome, ResponseCounter};
 use crate::net::upstream::UsageMeter;
@@ -18,6 +19,7 @@ pub(super) struct CountedStream<T> {
     account: Arc<Account>,
     counter: ResponseCounter,
     usage: Option<UsageMeter>,
+    record: Option<Arc<AccessRecord>>,
 }
 
 impl<T> CountedStream<T> {
@@ -25,7 +27,16 @@ impl<T> CountedStream<T> {
     pub(super) fn new(origin: T, account: Arc<Account>, usage: Option<Arc<UsageAccount>>) -> Self {
         let counter =
             ResponseCounter::begin(Arc::clone(&account), Outcome::Tunnelled, usage.clone());
-        Self { origin, account, counter, usage: usage.map(UsageMeter::new) }
+        Self { origin, account, counter, usage: usage.map(UsageMeter::new), record: None }
+    }
+
+    /// Counts the bytes for the access log too.
+    pub(super) fn recorded_by(mut self, record: Option<Arc<AccessRecord>>) -> Self {
+        if let Some(record) = &record {
+            record.set_outcome(Outcome::Tunnelled);
+        }
+        self.record = record;
+        self
     }
 }
 
@@ -43,6 +54,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for CountedStream<T> {
         let came = buffer.filled().len().saturating_sub(before);
         self.account.fetched(came);
         self.counter.count_sent_bytes(came);
+        if let Some(record) = &self.record {
+            record.count_sent_bytes(came);
+        }
         let counted = self.usage.as_mut().map_or(Ok(()), |usage| usage.count(came));
         Poll::Ready(counted.map_err(io::Error::other))
     }

@@ -188,8 +188,7 @@ fn switch(
             return debug!("an upgrade was not completed");
         };
         let both = (TokioIo::new(client), TokioIo::new(origin));
-        splice(&inside, &to, &connection.owner(), both, b"").await;
-        drop(connection);
+        splice(&inside, &to, &connection, both, b"").await;
     });
     response
 }

@@ -71,8 +71,8 @@ impl InterceptedConnection {
                 self.answer(handshake, site).await;
             }
             Course::PassOn => {
-                let owner = self.connection.owner();
-                tunnel::pass_on(&self.context, &self.origin, &owner, client, &bytes).await;
+                let Self { context, origin, connection, .. } = &self;
+                tunnel::pass_on(context, origin, connection, client, &bytes).await;
             }
             Course::Close => {}
         }

@@ -56,8 +56,9 @@ pub(super) fn replay_conditions(
     ask: &ProxyRequest,
     plan: &RequestPlan,
 ) -> Option<ReplayConditions> {
-    // A debug log must contain every request, and a repeated response is not logged.
-    let is_told = tracing::enabled!(Level::DEBUG);
+    // A debug log and the access log must contain every request, and a repeated response is not
+    // logged.
+    let is_told = tracing::enabled!(Level::DEBUG) || context.traffic.access_log.is_some();
     if plan.decision != Decision::Serve || ask.copy.near.is_some() || is_told {
         return None;
     }

@@ -14,6 +14,7 @@ use wwwoffle_config::{Config, UrlParts};
 
 use super::Client;
 use super::body::{self, Body};
+use super::client_connection::ClientConnection;
 use super::counted_stream::CountedStream;
 use super::intercept::InterceptedConnection;
 use super::protocols::allows_port;
@@ -23,7 +24,6 @@ use super::{quota, reply};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::base::owner::Owner;
 use crate::base::patient_io::PatientIo;
 use crate::net::upstream::{Failure, Origin};
 use crate::page::context::PageReader;
@@ -116,8 +116,7 @@ pub(super) async fn open(
             Ok(client) => client,
             Err(error) => return debug!(%error, "the client left before its tunnel was ready"),
         };
-        splice(&inside, &origin, &owner, (TokioIo::new(client), upstream), b"").await;
-        drop(connection);
+        splice(&inside, &origin, &connection, (TokioIo::new(client), upstream), b"").await;
     });
     Response::new(body::empty())
 }
@@ -160,7 +159,7 @@ fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &H
 pub(super) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,
-    owner: &Owner,
+    connection: &ClientConnection,
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
@@ -168,7 +167,8 @@ pub(super) async fn pass_on(
     if site.is_ok_and(|site| context.base.config().dont_get.urls.matches(site.url()).is_some()) {
         return debug!(%origin, "blocked");
     }
-    if quota::begin_request(context, owner).is_err() {
+    let owner = connection.owner();
+    if quota::begin_request(context, &owner).is_err() {
         return debug!(%origin, %owner, "the quota is used up");
     }
     let dialled = tokio::select! {
@@ -176,7 +176,7 @@ pub(super) async fn pass_on(
         () = context.base.tasks.stopping() => return,
     };
     match dialled {
-        Ok(upstream) => splice(context, origin, owner, (client, upstream), first).await,
+        Ok(upstream) => splice(context, origin, connection, (client, upstream), first).await,
         Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
     }
 }
@@ -225,16 +225,19 @@ impl Switch {
 /// Copies bytes both ways until either side ends, the mode becomes offline or the daemon stops. A
 /// tunnel is an outgoing connection, so offline it closes, unless `to` is a host that is reached in
 /// every mode. The client has already sent `first`. An origin that does not read these bytes delays
-/// neither a change of the mode nor the stop. The bytes of the origin count for `owner`.
+/// neither a change of the mode nor the stop. The bytes of the origin count for the owner of
+/// `connection`.
 pub(super) async fn splice(
     context: &ProxyContext,
     to: &Origin,
-    owner: &Owner,
+    connection: &ClientConnection,
     (client, origin): (impl AsyncRead + AsyncWrite + Unpin, impl AsyncRead + AsyncWrite + Unpin),
     first: &[u8],
 ) {
     let account = context.storage.statistics.account(&to.host);
-    let mut origin = CountedStream::new(origin, account, quota::account(context, owner));
+    let usage = quota::account(context, &connection.owner());
+    let record = connection.access.clone();
+    let mut origin = CountedStream::new(origin, account, usage).recorded_by(record);
     // hyper has no timeout for an HTTP/2 stream whose client does not read.
     let mut client = PatientIo::new(client, context.base.config().options.socket_timeout);
     let copy = async {
@@ -289,14 +292,15 @@ mod tests {
         socket.set_recv_buffer_size(1024).unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let listener: TcpListener = socket.listen(1).unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
+        let address = listener.local_addr().unwrap();
+        let origin = Origin::here(Scheme::Https, "127.0.0.1", address.port());
         let first = vec![b'x'; 64 << 20];
         for stop in [false, true] {
             let root = tempfile::tempdir().unwrap();
             let context = context(&root);
             let (client, _other) = duplex(8);
-            let mut passed = pin!(pass_on(&context, &origin, &Owner::Local, client, &first));
+            let connection = ClientConnection::new(address, address.ip(), Arc::new(()));
+            let mut passed = pin!(pass_on(&context, &origin, &connection, client, &first));
             let (_unread, _) = tokio::select! {
                 () = &mut passed => panic!("the origin has not read"),
                 accepted = listener.accept() => accepted.unwrap(),

@@ -400,6 +400,7 @@ fn other_account_cannot_use_the_control_socket() {
         ("options.run-online", "\"/bin/sh\"", "403"),
         ("startup.spool-dir", "\"/tmp\"", "403"),
         ("startup.log-to", "\"syslog\"", "403"),
+        ("startup.access-log", "\"/tmp/log\"", "403"),
         ("startup.file-perm", "\"0777\"", "403"),
         ("allowed-connect-hosts.inside", "[\"localhost\"]", "403"),
         ("https.extra-ca", "[\"/tmp/ca.pem\"]", "403"),

@@ -7,8 +7,8 @@ use crate::values::{
     password::{ControlPassword, Users},
     plain::{HostNames, Listen, SpoolDir},
     quotas::Quotas,
-    texts::{LanguageTag, LogTo, Program, SystemAccount},
-    words::{Durability, LogLevel},
+    texts::{AccessLogTo, LanguageTag, LogTo, Program, SystemAccount},
+    words::{AccessLogFormat, Durability, LogLevel},
 };
 use std::{num::NonZeroUsize, time::Duration};
 
@@ -39,6 +39,10 @@ section! {
         "run-gid" => run_gid: SystemAccount = r#""""#, Restart, Access;
         /// Where the log goes.
         "log-to" => log_to: LogTo = r#""stderr""#, Restart, Path;
+        /// Where each request of a client is logged, with its user, URL and outcome. Passwords in URLs are left out. What people read is private: tell them, and delete the log in time.
+        "access-log" => access_log: AccessLogTo = r#""""#, Restart, Path;
+        /// The form of the access log.
+        "access-log-format" => access_log_format: AccessLogFormat = r#""combined""#, Restart, Ordinary;
         /// The permissions of new directories in the spool. Existing directories stay as they are.
         "dir-perm" => dir_perm: Permissions = r#""0700""#, Restart, Access;
         /// The permissions of new files in the spool. Execute bits are ignored. Keys are for their owner only, and existing files stay as they are.

@@ -88,6 +88,31 @@ it. If the file was renamed or removed, the next event starts a new one.";
     }
 }
 
+/// The destination of the access log, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessLogTo(Option<LogTo>);
+
+impl AccessLogTo {
+    /// The destination; `None` if requests are not logged.
+    #[must_use]
+    pub fn destination(&self) -> Option<&LogTo> {
+        self.0.as_ref()
+    }
+}
+
+impl Value for AccessLogTo {
+    const KIND: &'static str = "access log";
+    const MEANING: &'static str = "\
+`\"\"` for none, `\"stderr\"`, `\"syslog\"`, `\"journal\"`, or the absolute path of a file, as for
+`log-to`. The file is created for its owner and group, and may be renamed or truncated at any time.";
+    const EXPECTED: &'static str =
+        "\"\", \"stderr\", \"syslog\", \"journal\" or the absolute path of a file";
+
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        if text.is_empty() { Ok(Self(None)) } else { LogTo::parse(text).map(|to| Self(Some(to))) }
+    }
+}
+
 /// A language tag (RFC 5646 §2.1), or none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LanguageTag(String);

@@ -64,6 +64,18 @@ each request).",
 }
 
 words! {
+    /// The form of a line of the access log.
+    AccessLogFormat, "access log format",
+    "`\"combined\"`: the combined format of web servers, and after it the outcome of the request and
+its time in seconds. `\"json\"`: a JSON object in each line.",
+    "\"combined\" or \"json\"":
+    /// The combined format of web servers, with the outcome and the time.
+    Combined = "combined",
+    /// A JSON object in each line.
+    Json = "json",
+}
+
+words! {
     /// The treatment of a response that must not be stored.
     NoStore, "no-store",
     "`\"keep\"`: it is stored, but only for offline use. `\"respect\"`: it is not stored.",

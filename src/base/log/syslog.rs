@@ -41,6 +41,15 @@ impl Syslog {
         Ok(Self { at: at.to_owned(), socket: Mutex::new(connect(at)?) })
     }
 
+    /// Sends an event of ordinary importance.
+    ///
+    /// # Errors
+    ///
+    /// If the syslog daemon does not read it.
+    pub(super) fn inform(&self, text: &str) -> io::Result<()> {
+        self.send(&datagram(severity(Level::INFO), text.as_bytes(), &Zoned::now()))
+    }
+
     /// Sends a datagram. If the syslog daemon has restarted, connects again and retries once.
     fn send(&self, datagram: &[u8]) -> io::Result<()> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +66,7 @@ impl Syslog {
     }
 }
 
-fn connect(at: &Path) -> io::Result<UnixDatagram> {
+pub(super) fn connect(at: &Path) -> io::Result<UnixDatagram> {
     let socket = UnixDatagram::unbound()?;
     socket.connect(at)?;
     socket.set_nonblocking(true)?;
