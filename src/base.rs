@@ -20,6 +20,7 @@ pub mod patient_io;
 pub mod process_group;
 pub mod reload;
 pub mod run_directory;
+pub mod service_manager;
 pub mod shown;
 pub mod site_login;
 pub mod small_file;

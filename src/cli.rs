@@ -35,6 +35,7 @@ mod programs;
 mod progress;
 mod purge;
 mod queue;
+mod service;
 mod settings;
 mod trust;
 mod url;

@@ -1,6 +1,7 @@
 //! Builds the contexts of all layers, connects them, starts and stops the daemon. No other layer
 //! imports this one.
 
+pub mod activation;
 pub mod identity;
 pub mod run;
 mod tending;

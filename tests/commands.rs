@@ -5,4 +5,5 @@ mod config_changes;
 mod config_pages;
 mod edit_verbs;
 mod hooks;
+mod service;
 mod verbs;

@@ -8,6 +8,7 @@ mod history;
 mod index;
 mod monitor;
 mod purge;
+mod service;
 mod spool_verb;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
@@ -23,6 +24,7 @@ pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
 pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};
 pub(crate) use self::purge::Purge;
+pub(crate) use self::service::{ServiceArgs, ServiceVerb};
 pub(crate) use self::spool_verb::{Compress, Fsck, Mv, SpoolVerb, Write};
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
@@ -195,6 +197,11 @@ pub(crate) enum Verb {
     Ca {
         #[command(subcommand)]
         verb: AuthorityVerb,
+    },
+    /// Run the daemon as a service of systemd.
+    Service {
+        #[command(subcommand)]
+        verb: ServiceVerb,
     },
     /// Print the key of URLs and their paths in the spool.
     Hash {

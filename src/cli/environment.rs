@@ -18,5 +18,7 @@ pub fn read() -> Environment {
         path: variable("PATH"),
         display: variable("DISPLAY"),
         wayland_display: variable("WAYLAND_DISPLAY"),
+        notify_socket: variable("NOTIFY_SOCKET"),
+        watchdog_usec: variable("WATCHDOG_USEC"),
     }
 }

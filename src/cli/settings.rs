@@ -11,6 +11,8 @@ use super::failure::{VerbFailure, VerbResult};
 use super::programs;
 use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
+use crate::base::service_manager::ServiceManager;
+use crate::daemon::activation;
 use crate::daemon::run::Start;
 
 /// The settings shared by all verbs. The configuration is read when a verb needs it.
@@ -50,7 +52,10 @@ impl<'a> Settings<'a> {
         let live = Live::new(lookup, config, text.text, watch);
         let rest = typed.rest.map(Duration::from_secs);
         let (mode, log_level) = (typed.mode, typed.log_level);
-        Ok(Start { live, spool, listen, mode, log_level, rest })
+        let sockets = activation::take_sockets()
+            .map_err(|error| VerbFailure::Said(ExitStatus::BadConfig, error.to_string()))?;
+        let manager = ServiceManager::of(self.environment);
+        Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager })
     }
 
     /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,

@@ -19,7 +19,7 @@ use super::progress::ProgressDisplay;
 use super::{
     Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
     explain, export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
-    purge, queue, url, usage,
+    purge, queue, service, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -59,6 +59,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
             import::run(&file, output.as_deref(), &mut context.terminal)
         }
         Verb::Config { verb } => config::run(verb, context),
+        Verb::Service { verb } => service::run(&verb, context),
         Verb::Ca { verb } => authority::run(verb, context),
         Verb::Browse(typed) => browse::run(&typed, context),
         Verb::Stop => stop(context),

@@ -22,6 +22,7 @@ use crate::base::exit::ExitStatus;
 use crate::base::live::Live;
 use crate::base::log::access::{AccessLog, AccessLogSink};
 use crate::base::mode::ModeSetting;
+use crate::base::service_manager::ServiceManager;
 use crate::base::{clock, reload, run_directory};
 use crate::daemon::{Daemon, DaemonParts};
 use crate::fetch::{self, monitor};
@@ -62,12 +63,16 @@ pub struct Start {
     pub spool: PathBuf,
     /// The addresses to listen on; the first one is used in links.
     pub listen: Vec<SocketAddr>,
+    /// Sockets that the service manager has opened. If there are any, they replace `listen`.
+    pub sockets: Vec<Socket>,
     /// The mode to start in; `None` for the mode of the last run.
     pub mode: Option<ModeSetting>,
     /// The level of the log; `None` for the configured one.
     pub log_level: Option<LogLevel>,
     /// The time before the first automatic purge; `None` for [`purge::REST`].
     pub rest: Option<Duration>,
+    /// The service manager that waits for the daemon.
+    pub manager: ServiceManager,
 }
 
 /// Runs the daemon until it is stopped. When the daemon listens, `ready` gets a line with its
@@ -76,7 +81,7 @@ pub struct Start {
 /// # Errors
 ///
 /// [`StartFailure`] if the daemon cannot start.
-pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
+pub fn run(mut start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let config = start.live.config();
     let level = start.log_level.unwrap_or(config.options.log_level);
     crate::base::log::start(level, &config.startup.log_to)
@@ -91,10 +96,14 @@ pub fn run(start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailure> {
     let access_log = config.startup.access_log.destination().map(AccessLogSink::open);
     let access_log = access_log.transpose().map_err(bad_log)?;
     let files = OpenFiles::raise();
+    let handed = std::mem::take(&mut start.sockets);
+    if !handed.is_empty() {
+        start.listen = addresses(&handed)?;
+    }
     config
         .may_listen(&start.listen)
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
-    let sockets = bind_all(&start.listen)?;
+    let sockets = if handed.is_empty() { bind_all(&start.listen)? } else { handed };
     // The user must change before the first thread starts and the first file is written.
     switch_user(&config.startup, &start.spool)?;
     let format = config.startup.access_log_format;
@@ -229,7 +238,7 @@ async fn serve(
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
     let Resources { sockets, files, store, access_log } = resources;
-    let Start { live, spool, .. } = start;
+    let Start { live, spool, manager, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
@@ -262,9 +271,13 @@ async fn serve(
     // Listening comes last, because a program that waits for the port may send a command as soon as
     // it connects.
     listen(&daemon, sockets, files)?;
-    ready(&ready_line(&daemon, &spool));
-    let why = wait_for_the_end(&daemon, signals).await;
+    let line = ready_line(&daemon, &spool);
+    ready(&line);
+    daemon.base.tasks.spawn(manager.clone().keep_alive(daemon.base.tasks.clone()));
+    manager.ready(&line);
+    let why = wait_for_the_end(&daemon, signals, &manager).await;
     info!(why, "stopping");
+    manager.stopping();
     daemon.base.tasks.stop();
     daemon.net.upstream.close_idle();
     let left = daemon.base.tasks.wait(STOP_WITHIN).await;
@@ -427,7 +440,11 @@ impl Signals {
 }
 
 /// Waits for a signal or a command that ends the daemon, and returns its name.
-async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'static str {
+async fn wait_for_the_end(
+    daemon: &Arc<Daemon>,
+    mut signals: Signals,
+    manager: &ServiceManager,
+) -> &'static str {
     loop {
         tokio::select! {
             _received = signals.terminate.recv() => return "SIGTERM",
@@ -435,8 +452,10 @@ async fn wait_for_the_end(daemon: &Arc<Daemon>, mut signals: Signals) -> &'stati
             // A closed terminal sends SIGHUP too, and must not end the daemon.
             _received = signals.hang_up.recv() => {
                 info!("SIGHUP: the configuration is read again");
+                manager.reloading();
                 // Errors of the configuration are logged.
                 let _in_force_or_not = daemon.base.reload().await;
+                manager.ready("running");
             }
             () = daemon.base.tasks.stopping() => return "a stop command",
         }

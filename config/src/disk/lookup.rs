@@ -35,6 +35,10 @@ pub struct Environment {
     pub display: Option<OsString>,
     /// `WAYLAND_DISPLAY`: the screen on a Wayland desktop.
     pub wayland_display: Option<OsString>,
+    /// `NOTIFY_SOCKET`: the socket on which the service manager receives the state of the daemon.
+    pub notify_socket: Option<OsString>,
+    /// `WATCHDOG_USEC`: the time within which the service manager expects a sign of life.
+    pub watchdog_usec: Option<OsString>,
 }
 
 /// The search for the configuration file.
@@ -101,6 +105,13 @@ impl Environment {
     pub fn state_directory(&self) -> Option<PathBuf> {
         user_directory(self.xdg_state_home.as_ref(), self, ".local/state")
             .map(|base| base.join(OUR_DIRECTORY))
+    }
+
+    /// The directory for configurations of this user. `None` if neither `XDG_CONFIG_HOME` nor `HOME`
+    /// is usable.
+    #[must_use]
+    pub fn config_home(&self) -> Option<PathBuf> {
+        user_directory(self.xdg_config_home.as_ref(), self, ".config")
     }
 
     /// The directory for data of this user. `None` if neither `XDG_DATA_HOME` nor `HOME` is usable.

@@ -1,0 +1,176 @@
+//! `wwwoffle service`: runs the daemon as a service of systemd, for one user.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{ServiceArgs, ServiceVerb};
+use super::failure::{VerbFailure, VerbResult};
+use super::settings::Settings;
+use super::{VerbContext, programs};
+use crate::base::exit::ExitStatus;
+use crate::base::small_file::{self, Readers};
+
+/// The unit of the package, in which the commands are replaced.
+const UNIT: &str = include_str!("../../packaging/systemd/user/wwwoffle.service");
+
+/// The program in the commands of [`UNIT`].
+const PACKAGED: &str = "/usr/bin/wwwoffle";
+
+/// The first line of a unit that [`install`] wrote. A unit without it is not changed.
+const MARK: &str = "# Written by `wwwoffle service install --user`.\n";
+
+/// The name of the unit.
+const NAME: &str = "wwwoffle.service";
+
+/// Installs or removes the service.
+pub(super) fn run(verb: &ServiceVerb, context: &mut VerbContext<'_>) -> VerbResult {
+    let service = UserService::of(&context.settings)?;
+    match verb {
+        ServiceVerb::Install(typed) => service.install(typed, context),
+        ServiceVerb::Uninstall(typed) => service.uninstall(typed, context),
+    }
+}
+
+/// The service of this user.
+struct UserService {
+    systemctl: PathBuf,
+    unit: PathBuf,
+}
+
+impl UserService {
+    fn of(settings: &Settings<'_>) -> VerbResult<Self> {
+        let systemctl = settings.program("systemctl").ok_or_else(|| {
+            VerbFailure::plain(
+                "there is no `systemctl`, so systemd does not run here: let another service \
+                 manager start `wwwoffle serve`",
+            )
+        })?;
+        let config = settings.environment.config_home().ok_or_else(|| {
+            VerbFailure::plain("the home directory is unknown: set HOME to an absolute path")
+        })?;
+        Ok(Self { systemctl, unit: config.join("systemd/user").join(NAME) })
+    }
+
+    fn install(&self, typed: &ServiceArgs, context: &mut VerbContext<'_>) -> VerbResult {
+        let VerbContext { settings, terminal } = context;
+        let text = unit_text(settings)?;
+        let commands = [&["daemon-reload"][..], &["enable", NAME], &["restart", NAME]];
+        if typed.print {
+            write!(terminal.stdout, "# {}\n{text}", self.unit.display())?;
+            return print(&commands, context);
+        }
+        if !self.is_ours()? && settings.daemon()?.is_some() {
+            return Err(VerbFailure::Said(
+                ExitStatus::Taken,
+                "a daemon is running on this spool: stop it with `wwwoffle stop`, then install the \
+                 service"
+                    .to_owned(),
+            ));
+        }
+        let cannot = |error| {
+            VerbFailure::failed(format_args!("{} cannot be written", self.unit.display()), &error)
+        };
+        let folder = self.unit.parent().unwrap_or(Path::new("/"));
+        small_file::create_directories(folder).map_err(cannot)?;
+        small_file::write(&self.unit, text.as_bytes(), Readers::All).map_err(cannot)?;
+        self.run(&commands)?;
+        writeln!(terminal.stdout, "{NAME} runs, and starts at every login")?;
+        writeln!(
+            terminal.stderr,
+            "wwwoffle: `loginctl enable-linger` starts it with the machine; \
+             `journalctl --user -u {NAME}` shows its log"
+        )?;
+        Ok(ExitStatus::Done)
+    }
+
+    fn uninstall(&self, typed: &ServiceArgs, context: &mut VerbContext<'_>) -> VerbResult {
+        let stop = [&["disable", "--now", NAME][..]];
+        let forget = [&["daemon-reload"][..]];
+        if typed.print {
+            print(&stop, context)?;
+            let unit = programs::quoted(&self.unit.to_string_lossy());
+            writeln!(context.terminal.stdout, "rm {unit}")?;
+            return print(&forget, context);
+        }
+        let terminal = &mut context.terminal;
+        if !self.is_ours()? {
+            writeln!(terminal.stdout, "the service is not installed")?;
+            return Ok(ExitStatus::Done);
+        }
+        self.run(&stop)?;
+        small_file::remove(&self.unit).map_err(|error| {
+            VerbFailure::failed(format_args!("{} cannot be removed", self.unit.display()), &error)
+        })?;
+        self.run(&forget)?;
+        writeln!(terminal.stdout, "{NAME} is stopped and removed; the spool stays")?;
+        Ok(ExitStatus::Done)
+    }
+
+    /// Whether the unit exists. Fails if it is not one of ours.
+    fn is_ours(&self) -> VerbResult<bool> {
+        let path = self.unit.display();
+        let found = small_file::read(&self.unit)
+            .map_err(|error| VerbFailure::failed(format_args!("{path} cannot be read"), &error))?;
+        match found {
+            None => Ok(false),
+            Some(text) if text.starts_with(MARK.as_bytes()) => Ok(true),
+            Some(_) => Err(VerbFailure::plain(format_args!(
+                "{path} was not written by `wwwoffle service install`: remove it first"
+            ))),
+        }
+    }
+
+    fn run(&self, commands: &[&[&str]]) -> VerbResult<()> {
+        for arguments in commands {
+            let line = format!("systemctl --user {}", arguments.join(" "));
+            let typed: Vec<&str> = ["--user"].iter().chain(*arguments).copied().collect();
+            let ran = programs::run(&self.systemctl, &typed, "")
+                .map_err(|error| VerbFailure::failed(format_args!("`{line}` failed"), &error))?;
+            if !ran.success {
+                return Err(VerbFailure::plain(format_args!(
+                    "`{line}` failed: {}; `journalctl --user -u {NAME}` may say more",
+                    ran.why
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Prints the commands that [`UserService::run`] would run.
+fn print(commands: &[&[&str]], context: &mut VerbContext<'_>) -> VerbResult {
+    for arguments in commands {
+        writeln!(context.terminal.stdout, "systemctl --user {}", arguments.join(" "))?;
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The unit with this program, and with the configuration and the spool that were typed.
+fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
+    let unknown = |error| VerbFailure::failed("the path of a file is unknown", &error);
+    let mut command = quoted(&std::env::current_exe().map_err(unknown)?);
+    for (option, path) in [("--config", &settings.config_file), ("--spool", &settings.spool)] {
+        if let Some(path) = path {
+            let path = std::path::absolute(path).map_err(unknown)?;
+            command = format!("{command} {option} {}", quoted(&path));
+        }
+    }
+    let unit = UNIT.replace(&format!("={PACKAGED} "), &format!("={command} "));
+    let settings = unit.split_once("[Unit]").map_or(unit.as_str(), |(_, rest)| rest);
+    Ok(format!("{MARK}[Unit]{settings}"))
+}
+
+/// Quotes a path as one word of a command in a unit (`systemd.service(5)`, *Command lines*).
+fn quoted(path: &Path) -> String {
+    let text = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", text.replace('%', "%%").replace('$', "$$"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_unit() {
+        assert_eq!(quoted(Path::new("/home/a b/$x%\"\\")), r#""/home/a b/$$x%%\"\\""#);
+    }
+}
