@@ -19,6 +19,7 @@ mod files;
 mod fsck;
 mod fsck_index;
 mod get;
+mod help;
 mod history;
 mod hold;
 mod import;
@@ -46,7 +47,6 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{BufRead, Write};
 
-use clap::Parser as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
@@ -94,7 +94,7 @@ pub fn run<'a>(
     serve: impl FnOnce(Start, &mut Terminal<'_>) -> ExitStatus,
 ) -> ExitStatus {
     let typed: Vec<OsString> = args.into_iter().collect();
-    let Arguments { config, spool, verb } = match Arguments::try_parse_from(&typed) {
+    let Arguments { config, spool, verb } = match args::parse(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error, &typed, &mut terminal),
     };

@@ -5,5 +5,6 @@ mod config_changes;
 mod config_pages;
 mod edit_verbs;
 mod hooks;
+mod manual;
 mod service;
 mod verbs;

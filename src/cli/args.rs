@@ -13,7 +13,7 @@ mod spool_verb;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use wwwoffle_config::LogLevel;
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
@@ -26,6 +26,7 @@ pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};
 pub(crate) use self::purge::Purge;
 pub(crate) use self::service::{ServiceArgs, ServiceVerb};
 pub(crate) use self::spool_verb::{Compress, Fsck, Mv, SpoolVerb, Write};
+use super::help;
 use crate::base::exit::ExitStatus;
 use crate::base::mode::ModeSetting;
 use crate::base::owner::Owner;
@@ -35,6 +36,7 @@ use crate::storage::versions::entered_time::EnteredTime;
 /// missing ones when you are online.
 #[derive(Debug, Parser)]
 #[command(name = "wwwoffle", version, after_help = after_help(), arg_required_else_help = true)]
+#[command(disable_help_subcommand = true, subcommand_value_name = "VERB")]
 pub(crate) struct Arguments {
     /// The configuration file; by default the one named by the variable `WWWOFFLE_CONFIG`, else
     /// that of this user, else that of the machine.
@@ -211,6 +213,31 @@ pub(crate) enum Verb {
     },
     /// Answer questions about URLs from standard input, one JSON object a line.
     Url(Url),
+    /// Explain a verb, or a section or an option of the configuration.
+    Help {
+        /// A verb such as `config set`, a section such as `link`, or an option such as
+        /// `purge.max-size`; the verbs if omitted.
+        #[arg(value_name = "TOPIC")]
+        topic: Vec<String>,
+    },
+}
+
+/// Returns the definition of the command line, with the verbs of its help by task.
+pub(crate) fn command() -> Command {
+    let command = Arguments::command();
+    let template = help::template(&command);
+    command.help_template(template)
+}
+
+/// Parses the command line. The first of `typed` is the name of the program.
+///
+/// # Errors
+///
+/// What to print in place of running a verb: an error, the help, or the version.
+pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
+    let mut command = command();
+    Arguments::from_arg_matches(&command.try_get_matches_from_mut(typed)?)
+        .map_err(|error| error.format(&mut command))
 }
 
 /// The arguments of `browse`.

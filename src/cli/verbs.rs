@@ -18,8 +18,8 @@ use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
 use super::{
     Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
-    explain, export, files, fsck, get, history, import, index, info, list, monitor, passwd, plan,
-    purge, queue, service, url, usage,
+    explain, export, files, fsck, get, help, history, import, index, info, list, monitor, passwd,
+    plan, purge, queue, service, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -89,6 +89,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Monitor { verb } => monitor::run(verb, context),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), &mut context.terminal),
         Verb::Url(local) => url::answer(&local, context),
+        Verb::Help { topic } => help::run(&topic, &mut context.terminal),
     }
 }
 

@@ -87,6 +87,8 @@ fn every_line_of_the_manual_is_understood() {
         "browse",
         "browse --browser firefox --profile p http://a/ -- --headless x",
         "browse -- --no-sandbox",
+        "help",
+        "help config set",
         "service install --user",
         "service uninstall --user --print",
         "passwd",
