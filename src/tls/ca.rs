@@ -4,26 +4,35 @@
 //! §4.2.1.9). Its name contains the machine and the date, so that a browser's list shows which of
 //! several authorities it is.
 
+mod constraints;
+
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, CidrSubnet, DistinguishedName, DnType,
-    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints,
-    PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use sha2::{Digest, Sha256};
 use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
-use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
+
+use self::constraints::{THIS_MACHINE, constraints, permitted};
 
 /// The validity of an authority, from its creation.
 const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
+
+/// The validity of the authority of a fixture. A fixture should work as long as the tests that use
+/// it, and only programs started for a test trust its authority.
+const FIXTURE_VALID_FOR: Duration = Duration::from_secs(20 * 365 * 24 * 60 * 60);
+
+/// The name to which an authority without hosts is limited. No host has it (RFC 6761 §6.4).
+const NO_HOST: &str = "invalid";
 
 /// The time by which the validity of a certificate begins before its creation, because the clocks
 /// of clients differ.
@@ -116,6 +125,27 @@ impl Authority {
         now: SystemTime,
         domains: &[String],
     ) -> Result<Self, BadAuthority> {
+        Self::make_valid(VALID_FOR, machine, now, domains)
+    }
+
+    /// Creates the authority of a fixture: it may sign only for these hosts and their subdomains,
+    /// and for `localhost`. A host may be an IP address.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] if the system cannot supply random bytes, or a host is invalid.
+    pub fn make_fixture(now: SystemTime, hosts: &[String]) -> Result<Self, BadAuthority> {
+        let none = [NO_HOST.to_owned()];
+        let hosts = if hosts.is_empty() { &none } else { hosts };
+        Self::make_valid(FIXTURE_VALID_FOR, "fixture", now, hosts)
+    }
+
+    fn make_valid(
+        valid_for: Duration,
+        machine: &str,
+        now: SystemTime,
+        domains: &[String],
+    ) -> Result<Self, BadAuthority> {
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
         let mut params = CertificateParams::default();
         params.distinguished_name = DistinguishedName::new();
@@ -123,7 +153,7 @@ impl Authority {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.not_before = OffsetDateTime::from(now - BACKDATED);
-        params.not_after = OffsetDateTime::from(now + VALID_FOR);
+        params.not_after = OffsetDateTime::from(now + valid_for);
         params.serial_number = Some(serial()?);
         params.name_constraints = constraints(domains);
         let certificate = params.self_signed(&key)?.der().clone();
@@ -206,11 +236,11 @@ impl Authority {
             && self.domains.iter().filter(others).all(|one| domains.contains(one))
     }
 
-    /// Whether the authority may sign for `host`. Only an unlimited authority may sign for an IP
-    /// address.
+    /// Whether the authority may sign for `host`. Only an unlimited authority, or that of a fixture,
+    /// may sign for an IP address.
     #[must_use]
     pub fn permits(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.');
+        let host = host.trim_end_matches('.').trim_start_matches('[').trim_end_matches(']');
         let is_below = |domain: &String| {
             host.strip_suffix(domain.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -255,41 +285,6 @@ impl Authority {
     ) -> Result<Certificate, BadAuthority> {
         Ok(params.signed_by(key, &self.issuer)?)
     }
-}
-
-/// The name under which a machine reaches itself. Our own pages use it.
-const THIS_MACHINE: &str = "localhost";
-
-fn constraints(domains: &[String]) -> Option<NameConstraints> {
-    if domains.is_empty() {
-        return None;
-    }
-    let mut all: Vec<&str> = domains.iter().map(String::as_str).collect();
-    if !all.contains(&THIS_MACHINE) {
-        all.push(THIS_MACHINE);
-    }
-    Some(NameConstraints {
-        permitted_subtrees: all
-            .iter()
-            .map(|&domain| GeneralSubtree::DnsName(domain.to_owned()))
-            .collect(),
-        // A limit for names does not cover addresses, so all addresses are excluded.
-        excluded_subtrees: vec![
-            GeneralSubtree::IpAddress(CidrSubnet::V4([0; 4], [0; 4])),
-            GeneralSubtree::IpAddress(CidrSubnet::V6([0; 16], [0; 16])),
-        ],
-    })
-}
-
-/// The domains to which a certificate is limited. Empty if there is no limit.
-fn permitted(x509: &X509Certificate<'_>) -> Result<Vec<String>, BadAuthority> {
-    let found = x509.name_constraints().map_err(|_| BadAuthority::NotAnAuthority)?;
-    let subtrees = found.and_then(|found| found.value.permitted_subtrees.as_ref());
-    let domain = |subtree: &x509_parser::extensions::GeneralSubtree<'_>| match &subtree.base {
-        GeneralName::DNSName(name) => Some((*name).to_owned()),
-        _ => None,
-    };
-    Ok(subtrees.map_or_else(Vec::new, |subtrees| subtrees.iter().filter_map(domain).collect()))
 }
 
 /// A certificate in PEM.
@@ -397,6 +392,26 @@ mod tests {
             assert_eq!(limited.permits(host), want, "{host}");
             assert!(all.permits(host), "{host}");
         }
+    }
+
+    #[test]
+    fn the_authority_of_a_fixture_permits_only_its_hosts() {
+        let hosts = ["example.org".to_owned(), "192.0.2.7".to_owned(), "[2001:db8::1]".to_owned()];
+        let made = Authority::make_fixture(clock::now(), &hosts).unwrap();
+        let read = Authority::parse(&made.secret_text()).unwrap();
+        for (host, want) in [
+            ("example.org", true),
+            ("www.example.org", true),
+            ("192.0.2.7", true),
+            ("[2001:db8::1]", true),
+            ("example.net", false),
+            ("192.0.2.8", false),
+            ("[2001:db8::2]", false),
+        ] {
+            assert_eq!(read.permits(host), want, "{host}");
+        }
+        let none = Authority::make_fixture(clock::now(), &[]).unwrap();
+        assert!(!none.permits("example.org"));
     }
 
     #[test]

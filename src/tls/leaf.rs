@@ -164,7 +164,10 @@ impl Leaves {
         // The common name has the same spelling as the alternative name. Otherwise certificate
         // linters report two hosts.
         let common = bare_host(host);
-        if common.len() <= MAX_COMMON_NAME {
+        // OpenSSL compares an address in the common name with the names of a limited authority.
+        let is_limited_address =
+            !authority.domains().is_empty() && common.parse::<IpAddr>().is_ok();
+        if common.len() <= MAX_COMMON_NAME && !is_limited_address {
             params.distinguished_name.push(DnType::CommonName, common);
         }
         params.subject_alt_names = vec![name(host)?];
