@@ -21,6 +21,8 @@ enum ArchiveFault {
     Spool(#[source] wwwoffle_spool::Error),
     #[error("{path:?} is not a supported archive: {why}")]
     Unknown { path: PathBuf, why: Reason },
+    #[error("{path:?} cannot be replayed: {why}")]
+    Fixture { path: PathBuf, why: Reason },
     #[error("stopped; repeat the command to resume")]
     Stopped,
 }
@@ -35,7 +37,9 @@ impl Error {
                 matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
             }
             ArchiveFault::Spool(error) => error.is_full(),
-            ArchiveFault::Unknown { .. } | ArchiveFault::Stopped => false,
+            ArchiveFault::Unknown { .. } | ArchiveFault::Fixture { .. } | ArchiveFault::Stopped => {
+                false
+            }
         }
     }
 
@@ -65,6 +69,10 @@ impl Error {
 
     pub(crate) fn unknown(path: &Path, why: impl Into<Reason>) -> Self {
         Self(Box::new(ArchiveFault::Unknown { path: path.to_owned(), why: why.into() }))
+    }
+
+    pub(crate) fn fixture(path: &Path, why: impl Into<Reason>) -> Self {
+        Self(Box::new(ArchiveFault::Fixture { path: path.to_owned(), why: why.into() }))
     }
 
     pub(crate) fn stopped() -> Self {

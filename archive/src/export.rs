@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Entry, Place, Reader};
 
 pub use self::folder::{DecodeBody, to_folder};
-use self::wacz::WaczWriter;
+pub(crate) use self::wacz::WaczWriter;
 pub(crate) use self::warc::WarcWriter;
 use crate::error::{Error, Result};
 use crate::import::EntryBody;

@@ -27,6 +27,7 @@ mod error;
 mod expand;
 mod export;
 mod files;
+mod fixture;
 mod har;
 mod head;
 mod httrack;
@@ -48,6 +49,10 @@ pub use error::{Error, Result};
 pub use export::{
     DecodeBody, ExportOptions, ExportReport, Places, Titles, to_folder, to_wacz, to_warc,
     to_warc_file, to_warc_one,
+};
+pub use fixture::{
+    Fixture, FixtureSettings, MAX_EXCHANGES, MAX_FIXTURE, MatchRules, RecordedExchange,
+    RecordedMessage,
 };
 pub use import::{
     ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,

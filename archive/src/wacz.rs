@@ -10,6 +10,7 @@ use wwwoffle_url::LocalHost;
 use crate::digest::Digest;
 use crate::error::{Error, ItemFault, Result};
 use crate::files::FileReader;
+use crate::fixture::SETTINGS;
 use crate::item::{ArchiveItem, Source};
 use crate::refusal::Reason;
 use crate::warc::Warc;
@@ -18,7 +19,7 @@ use crate::zip::read::{Directory, Member};
 /// The most members of a WACZ; real ones have about ten.
 const MAX_MEMBERS: usize = 10_000;
 
-/// The longest list of digests, in bytes.
+/// The longest list of digests, and the longest settings of a fixture, in bytes.
 const MAX_PACKAGE: u64 = 16 << 20;
 
 /// How many bytes are read at once.
@@ -32,6 +33,8 @@ pub(crate) struct Wacz {
     /// The WARC files that were not read yet.
     archives: VecDeque<Member>,
     digests: HashMap<String, String>,
+    /// The settings, if the WACZ is a fixture.
+    settings: Option<Member>,
     now: Option<Warc>,
 }
 
@@ -51,7 +54,8 @@ impl Wacz {
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
         let fail = |error| ItemFault::of_read(path, error).into_unknown(path);
         let mut directory = Directory::open(file).map_err(fail)?;
-        let (mut archives, mut package, mut count) = (VecDeque::new(), None, 0);
+        let (mut archives, mut package, mut settings) = (VecDeque::new(), None, None);
+        let mut count = 0;
         while let Some(member) = directory.next().map_err(fail)? {
             count += 1;
             if count > MAX_MEMBERS {
@@ -59,6 +63,8 @@ impl Wacz {
             }
             if member.name == "datapackage.json" {
                 package = Some(member);
+            } else if member.name == SETTINGS {
+                settings = Some(member);
             } else if is_archive(&member.name) {
                 archives.push_back(member);
             }
@@ -68,7 +74,20 @@ impl Wacz {
         })?;
         let digests = digests(&directory, &package).map_err(fail)?;
         let (path, local) = (path.to_owned(), local.clone());
-        Ok(Self { path, local, directory, archives, digests, now: None })
+        Ok(Self { path, local, directory, archives, digests, settings, now: None })
+    }
+
+    /// The next WARC file, if it matches its digest. `None` after the last one.
+    pub(crate) fn next_archive(&mut self) -> Option<std::io::Result<FileReader>> {
+        let member = self.archives.pop_front()?;
+        Some(self.verify(&member))
+    }
+
+    /// The text of the settings of a fixture, if they match their digest. `None` in any other WACZ.
+    pub(crate) fn fixture_settings(&self) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(member) = &self.settings else { return Ok(None) };
+        self.verify(member)?;
+        small(&self.directory, member).map(Some)
     }
 
     /// Opens a WARC file if it matches its digest.
@@ -132,14 +151,20 @@ fn is_archive(name: &str) -> bool {
 }
 
 fn digests(directory: &Directory, package: &Member) -> std::io::Result<HashMap<String, String>> {
-    if package.size > MAX_PACKAGE {
-        return Err(Reason::from("its datapackage.json is longer than 16 MiB").into());
-    }
-    let (content, _) = directory.content(package)?;
-    let mut bytes = Vec::new();
-    content.take(MAX_PACKAGE).read_to_end(&mut bytes)?;
+    let bytes = small(directory, package)?;
     let package: Package = serde_json::from_slice(&bytes)
         .map_err(|error| Reason::from(format!("its datapackage.json is invalid: {error}")))?;
     let pairs = package.resources.into_iter().filter_map(|one| Some((one.path?, one.hash?)));
     Ok(pairs.collect())
+}
+
+/// Reads a member that must be small.
+fn small(directory: &Directory, member: &Member) -> std::io::Result<Vec<u8>> {
+    if member.size > MAX_PACKAGE {
+        return Err(Reason::from(format!("its {} is longer than 16 MiB", member.name)).into());
+    }
+    let (content, _) = directory.content(member)?;
+    let mut bytes = Vec::new();
+    content.take(MAX_PACKAGE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -63,7 +63,7 @@ pub fn to_folder(
         if !(200..300).contains(&entry.status()) {
             return Ok(());
         }
-        let parts = names.of(entry.url(), &media_type(entry));
+        let parts = names.of(entry.url(), &media_type(entry.head()));
         let mut file = folder.path().to_owned();
         for (depth, part) in (1..).zip(&parts) {
             file.push(part);
@@ -133,7 +133,7 @@ fn make_dir(path: &Path) -> io::Result<()> {
 fn row(entry: &Entry, parts: &[String]) -> String {
     let link: PathBuf = parts.iter().map(|part| part.replace('%', "%25")).collect();
     let (link, url) = (escaped(&link.to_string_lossy()), escaped(entry.url()));
-    let (time, kind) = (time(entry.received()), escaped(&media_type(entry)));
+    let (time, kind) = (time(entry.received()), escaped(&media_type(entry.head())));
     format!("<tr><td><a href=\"{link}\">{url}</a><td>{time}<td>{}<td>{kind}\n", entry.body_len())
 }
 

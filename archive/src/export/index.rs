@@ -3,9 +3,11 @@
 
 use jiff::Timestamp;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::{Entry, Place};
 
 use super::warc::{RecordPosition, digest};
+use crate::fixture::{RecordedExchange, RecordedMessage};
 
 /// The URL in the spelling that the origin received. Archives distinguish spellings, as the spool
 /// does.
@@ -23,22 +25,55 @@ pub(super) fn uri(entry: &Entry) -> String {
 
 /// The line for a response in the archive `file`.
 pub(super) fn line(entry: &Entry, position: RecordPosition, file: &str) -> String {
-    let uri = uri(entry);
-    let fields = json!({
-        "url": uri,
-        "mime": media_type(entry),
-        "status": entry.status().to_string(),
-        "digest": digest(entry.digest()),
-        "length": position.length.to_string(),
-        "offset": position.offset.to_string(),
-        "filename": file,
-    });
-    format!("{} {} {fields}", surt(&uri), digits(entry.received()))
+    let facts = RecordFacts {
+        uri: &uri(entry),
+        head: entry.head(),
+        digest: entry.digest(),
+        when: entry.received(),
+    };
+    facts.line(position, file)
 }
 
-/// The media type of a response, without parameters.
-pub(super) fn media_type(entry: &Entry) -> String {
-    let fields = entry.head().split(|&byte| byte == b'\n').skip(1);
+/// The line for an exchange of a fixture in the archive `file`.
+pub(super) fn exchange_line(
+    exchange: &RecordedExchange,
+    position: RecordPosition,
+    file: &str,
+) -> String {
+    let RecordedMessage { head, body } = &exchange.response;
+    let digest = Sha256::digest(body).into();
+    RecordFacts { uri: &exchange.url, head, digest: &digest, when: exchange.when }
+        .line(position, file)
+}
+
+/// What a line says about a response.
+struct RecordFacts<'a> {
+    uri: &'a str,
+    head: &'a [u8],
+    digest: &'a [u8; 32],
+    when: Timestamp,
+}
+
+impl RecordFacts<'_> {
+    fn line(&self, position: RecordPosition, file: &str) -> String {
+        let Self { uri, head, .. } = self;
+        let status = head.split(|&byte| byte == b' ').nth(1).unwrap_or_default();
+        let fields = json!({
+            "url": uri,
+            "mime": media_type(head),
+            "status": String::from_utf8_lossy(status),
+            "digest": digest(self.digest),
+            "length": position.length.to_string(),
+            "offset": position.offset.to_string(),
+            "filename": file,
+        });
+        format!("{} {} {fields}", surt(uri), digits(self.when))
+    }
+}
+
+/// The media type of a response with this head, without parameters.
+pub(super) fn media_type(head: &[u8]) -> String {
+    let fields = head.split(|&byte| byte == b'\n').skip(1);
     let value = fields.into_iter().find_map(|line| {
         let (name, value) = line.split_at_checked("content-type:".len())?;
         name.eq_ignore_ascii_case(b"content-type:").then_some(value)
@@ -66,12 +101,10 @@ fn surt(url: &str) -> String {
         _ => (host.as_str(), ""),
     };
     let name = without_www(name);
-    let is_address =
-        name.starts_with('[') || name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    let mut key = if is_address {
-        name.to_owned()
-    } else {
-        name.split('.').rev().collect::<Vec<_>>().join(",")
+    // pywb reverses an IPv4 address too, and removes the brackets of an IPv6 address.
+    let mut key = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(address) => address.to_owned(),
+        None => name.split('.').rev().collect::<Vec<_>>().join(","),
     };
     if !port.is_empty() {
         key = format!("{key}:{port}");
@@ -107,8 +140,8 @@ mod tests {
             ("http://www.example.org/", "org,example)/"),
             ("https://a.Example.org/B?d=1&c=2", "org,example,a)/b?c=2&d=1"),
             ("http://example.org:8080?x", "org,example:8080)/?x"),
-            ("http://127.0.0.1:80/a", "127.0.0.1:80)/a"),
-            ("http://[::1]/a", "[::1])/a"),
+            ("http://127.0.0.1:8080/a", "1,0,0,127:8080)/a"),
+            ("http://[::1]:8/a", "::1:8)/a"),
             ("http://www2.example.org/", "org,example)/"),
             ("http://www.org/", "org,www)/"),
         ] {

@@ -8,6 +8,7 @@ use wwwoffle_spool::Entry;
 use super::index;
 use super::warc::{WarcWriter, digest, id, time};
 use super::{ExportOptions, Titles};
+use crate::fixture::{RecordedExchange, SETTINGS};
 use crate::zip::write::{MemberSummary, MemberWriter, ZipWriter};
 
 /// The name of the WARC member.
@@ -19,43 +20,45 @@ const PACKAGE: &str = "datapackage.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 
 /// A WACZ being written.
-pub(super) struct WaczWriter<W> {
+pub(crate) struct WaczWriter<W> {
     zip: ZipWriter<W>,
 }
 
 /// The WARC inside a WACZ, being written.
-pub(super) struct WaczArchive<'a, W: Write + Seek> {
+pub(crate) struct WaczArchive<'a, W: Write + Seek> {
     warcs: WarcWriter<io::BufWriter<MemberWriter<'a, W>>>,
     index_data: IndexData,
 }
 
 /// The lines of the index and of the list of pages, and the length and digest of the WARC.
 #[derive(Default)]
-pub(super) struct IndexData {
+pub(crate) struct IndexData {
     lines: Vec<String>,
     pages: Vec<String>,
     archive: Option<MemberSummary>,
+    /// The settings, if the WACZ is a fixture.
+    pub(crate) settings: Option<String>,
 }
 
 impl<W: Write + Seek> WaczWriter<W> {
-    pub(super) fn begin(out: W) -> Self {
+    pub(crate) fn begin(out: W) -> Self {
         Self { zip: ZipWriter::new(out) }
     }
 
     /// Begins the WARC.
-    pub(super) fn warc(&mut self, options: &ExportOptions) -> io::Result<WaczArchive<'_, W>> {
+    pub(crate) fn warc(&mut self, options: &ExportOptions) -> io::Result<WaczArchive<'_, W>> {
         let member = self.zip.begin(&format!("archive/{ARCHIVE}"))?;
         let warcs = WarcWriter::begin(io::BufWriter::new(member), options)?;
         Ok(WaczArchive { warcs, index_data: IndexData::default() })
     }
 
     /// Writes the index, the pages and the digests.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         mut self,
         index_data: IndexData,
         options: &ExportOptions,
     ) -> io::Result<W> {
-        let IndexData { mut lines, pages, archive } = index_data;
+        let IndexData { mut lines, pages, archive, settings } = index_data;
         lines.sort_unstable();
         let index = self.zip.add(INDEX, text(&lines).as_bytes())?;
         let header = json!({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"});
@@ -66,6 +69,9 @@ impl<W: Write + Seek> WaczWriter<W> {
         let mut resources: Vec<Value> = Vec::new();
         resources.extend(archive.map(|added| resource(&archive_path, &added)));
         resources.extend([resource(INDEX, &index), resource(PAGES, &pages)]);
+        if let Some(text) = settings {
+            resources.push(resource(SETTINGS, &self.zip.add(SETTINGS, text.as_bytes())?));
+        }
         let package = json!({
             "profile": "data-package",
             "resources": resources,
@@ -82,10 +88,10 @@ impl<W: Write + Seek> WaczWriter<W> {
 }
 
 impl<W: Write + Seek> WaczArchive<'_, W> {
-    pub(super) fn add(&mut self, entry: &Entry, titles: Titles<'_>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, entry: &Entry, titles: Titles<'_>) -> io::Result<()> {
         let position = self.warcs.add(entry)?;
         self.index_data.lines.push(index::line(entry, position, ARCHIVE));
-        let kind = index::media_type(entry);
+        let kind = index::media_type(entry.head());
         let is_page = matches!(kind.as_str(), "text/html" | "application/xhtml+xml");
         if is_page && entry.status() == 200 {
             // Versions may have equal bodies, so the time must distinguish them.
@@ -102,8 +108,18 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
         Ok(())
     }
 
+    /// Adds an exchange of a fixture. Only responses to GET are in the index, because readers look
+    /// up URLs there without a method.
+    pub(crate) fn add_exchange(&mut self, exchange: &RecordedExchange) -> io::Result<()> {
+        let position = self.warcs.add_exchange(exchange)?;
+        if exchange.request.head.starts_with(b"GET ") {
+            self.index_data.lines.push(index::exchange_line(exchange, position, ARCHIVE));
+        }
+        Ok(())
+    }
+
     /// Ends the WARC.
-    pub(super) fn finish(mut self) -> io::Result<IndexData> {
+    pub(crate) fn finish(mut self) -> io::Result<IndexData> {
         let member =
             self.warcs.into_inner().into_inner().map_err(io::IntoInnerError::into_error)?;
         self.index_data.archive = Some(member.finish()?);

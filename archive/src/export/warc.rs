@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::Entry;
 
 use super::{ExportOptions, PIECE, index};
+use crate::fixture::{RecordedExchange, RecordedMessage};
 use crate::head;
 use crate::import::EntryBody;
 use crate::item::QueuedRequest;
@@ -98,6 +99,48 @@ impl<W: Write> WarcWriter<W> {
         ];
         self.record("request", &fields, asked, &mut io::empty(), 0)?;
         Ok(position)
+    }
+
+    /// Adds an exchange of a fixture; returns the position of the response.
+    pub(super) fn add_exchange(
+        &mut self,
+        exchange: &RecordedExchange,
+    ) -> io::Result<RecordPosition> {
+        let RecordedExchange { url, when, request, response } = exchange;
+        let date = time(*when);
+        // The offset makes the ids of equal exchanges differ.
+        let seed = self.offset.to_be_bytes();
+        let ids = [b"response" as &[u8], b"request"].map(|kind| id(&[kind, url.as_bytes(), &seed]));
+        let [response_id, request_id] = ids;
+        let fields = [
+            ("WARC-Record-ID", response_id.clone()),
+            ("WARC-Date", date.clone()),
+            ("WARC-Target-URI", url.clone()),
+            ("WARC-Payload-Digest", digest(&Sha256::digest(&response.body).into())),
+            ("Content-Type", "application/http; msgtype=response".to_owned()),
+        ];
+        let position = self.message("response", &fields, response)?;
+        let block = Sha256::new().chain_update(&request.head).chain_update(&request.body);
+        let fields = [
+            ("WARC-Record-ID", request_id),
+            ("WARC-Date", date),
+            ("WARC-Target-URI", url.clone()),
+            ("WARC-Concurrent-To", response_id),
+            ("WARC-Block-Digest", digest(&block.finalize().into())),
+            ("Content-Type", "application/http; msgtype=request".to_owned()),
+        ];
+        self.message("request", &fields, request)?;
+        Ok(position)
+    }
+
+    fn message(
+        &mut self,
+        kind: &str,
+        fields: &[(&str, String)],
+        RecordedMessage { head, body }: &RecordedMessage,
+    ) -> io::Result<RecordPosition> {
+        let length = u64::try_from(body.len()).unwrap_or(u64::MAX);
+        self.record(kind, fields, head, &mut body.as_ref(), length)
     }
 
     /// Adds a queued request, which must not contain secrets. Its body is not written.
