@@ -16,6 +16,7 @@ mod explain;
 mod export;
 mod failure;
 mod files;
+mod fixture;
 mod fsck;
 mod fsck_index;
 mod get;
@@ -83,8 +84,8 @@ pub(crate) struct VerbContext<'a> {
     pub(crate) terminal: Terminal<'a>,
 }
 
-/// Runs the program. The first of `args` is the name of the program. `serve` is called to run the
-/// daemon.
+/// Runs the program, and returns its exit status. The first of `args` is the name of the program.
+/// `serve` is called to run the daemon.
 ///
 /// `serve` gets the terminal too, for its one line on standard output and for startup errors.
 pub fn run<'a>(
@@ -92,11 +93,11 @@ pub fn run<'a>(
     environment: &'a Environment,
     mut terminal: Terminal<'a>,
     serve: impl FnOnce(Start, &mut Terminal<'_>) -> ExitStatus,
-) -> ExitStatus {
+) -> u8 {
     let typed: Vec<OsString> = args.into_iter().collect();
     let Arguments { config, spool, verb } = match args::parse(&typed) {
         Ok(arguments) => arguments,
-        Err(error) => return explain(&error, &typed, &mut terminal),
+        Err(error) => return explain(&error, &typed, &mut terminal).code(),
     };
     let mut context = VerbContext { settings: Settings::new(config, spool, environment), terminal };
     let outcome = match verb {
@@ -108,15 +109,15 @@ pub fn run<'a>(
     };
     let VerbContext { terminal, .. } = context;
     let flushed = terminal.stdout.flush().map_err(VerbFailure::from);
-    match outcome.and_then(|status| flushed.map(|()| status)) {
-        Ok(status) => status,
-        Err(VerbFailure::NobodyReads) => ExitStatus::Done,
-        Err(VerbFailure::Said(status, message)) => {
-            // If standard error is closed too, the error cannot be reported.
-            let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
-            status
-        }
-    }
+    let (code, message) = match outcome.and_then(|status| flushed.map(|()| status)) {
+        Ok(status) => return status.code(),
+        Err(VerbFailure::NobodyReads) => return ExitStatus::Done.code(),
+        Err(VerbFailure::CommandEnded(code)) => return code,
+        Err(VerbFailure::Said(status, message)) => (status.code(), message),
+    };
+    // If standard error is closed too, the error cannot be reported.
+    let _ = writeln!(terminal.stderr, "wwwoffle: {message}");
+    code
 }
 
 /// Prints help and version to standard output; everything else is a usage error.

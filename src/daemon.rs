@@ -39,6 +39,7 @@ use crate::page::token::Tokens;
 use crate::page::{LocalOrigin, Templates};
 use crate::proxy::access::Access;
 use crate::proxy::context::{ClientSecurity, Confirmations, ProxyContext, QueueWorker, Traffic};
+use crate::proxy::fixture::FixtureSession;
 use crate::server::context::ServerContext;
 use crate::server::repeat::ReplayCache;
 use crate::server::slots::RequestSlots;
@@ -88,6 +89,8 @@ struct DaemonParts {
     /// The user's own templates and texts.
     templates: UserPages,
     access_log: Option<AccessLog>,
+    /// The fixture that is recorded or replayed.
+    fixture: Option<Arc<FixtureSession>>,
 }
 
 /// The built-in templates with the user's own ones in their place, and the faults of the user's
@@ -113,7 +116,8 @@ impl Daemon {
     /// If the index cannot be opened, TLS cannot be set up, one of our names is not a host name, or
     /// the system cannot supply random bytes.
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
-        let DaemonParts { live, store, authority, mode, listening, templates, access_log } = parts;
+        let DaemonParts { live, store, authority, mode, .. } = parts;
+        let DaemonParts { listening, templates, access_log, fixture, .. } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
         let base = Arc::new(build_base_context(live, mode, listening, &store)?);
         let statistics = Arc::<Statistics>::default();
@@ -138,7 +142,7 @@ impl Daemon {
             storage: Arc::clone(&storage),
             pages: Arc::clone(&pages),
             clients: ClientSecurity { access: Access::new()?, tls },
-            traffic: Traffic { access_log, ..Traffic::default() },
+            traffic: Traffic { access_log, fixture, ..Traffic::default() },
             confirmations: Confirmations::default(),
             worker,
         });

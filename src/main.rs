@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let (live, typed) = (stdout.is_terminal(), stdin.is_terminal());
     let terminal =
         Terminal { stdin: &mut stdin, stdout: &mut stdout, stderr: &mut stderr, live, typed };
-    cli::run(std::env::args_os(), &environment::read(), terminal, serve).into()
+    ExitCode::from(cli::run(std::env::args_os(), &environment::read(), terminal, serve))
 }
 
 fn serve(start: Start, terminal: &mut Terminal<'_>) -> ExitStatus {

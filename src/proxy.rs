@@ -4,6 +4,7 @@
 //! handle ── target ── own page ───────────────────────────── the site, through the server
 //!              ├───── /http/host/ ── gateway ─ resource, below
 //!              ├───── admit ── 407
+//!              ├───── resource, with a fixture ── fixture
 //!              ├───── CONNECT ── site ── intercept ───────── HTTP inside TLS, from the top
 //!              │                   └──── tunnel
 //!              └───── resource ── receive ── ask ─┬─ stand_in, if an alias or a block applies
@@ -30,6 +31,7 @@ mod counted_stream;
 pub mod decide;
 pub mod download;
 mod finish;
+pub mod fixture;
 mod form_again;
 mod forward;
 pub mod freshen;
@@ -50,6 +52,7 @@ mod offline;
 pub(crate) mod opener;
 mod origin_fetch;
 mod outcome;
+mod parsed_body;
 mod plan;
 pub mod presence;
 mod protocols;
@@ -197,6 +200,9 @@ async fn dispatch(
             let url = format!("https://{origin}/");
             reply::message(&context, &reader, &Message::Loop { url: &url })
         }
+        Target::Tunnel(origin) if let Some(refused) = fixture::refuse_host(&context, &origin) => {
+            refused
+        }
         Target::Tunnel(origin) => {
             let request = Request::from_parts(parts, incoming);
             Box::pin(tunnel::open(&context, &client, mode, origin, request)).await
@@ -204,6 +210,12 @@ async fn dispatch(
         Target::Resource(resource) if has_passed(&parts.headers, &context.base.pseudonym) => {
             let message = Message::Loop { url: resource.url.as_str() };
             reply::message_for(&context, &reader, audience, &message)
+        }
+        Target::Resource(resource)
+            if let Some(session) = fixture::session_for(&context, &resource, &parts) =>
+        {
+            let from = (&client, mode);
+            Box::pin(fixture::answer(&context, session, from, resource, parts, incoming)).await
         }
         Target::Resource(resource) => {
             if let Some(record) = &client.connection.access {

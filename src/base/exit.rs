@@ -1,7 +1,5 @@
 //! The exit statuses of the program, in one table.
 
-use std::process::ExitCode;
-
 wwwoffle_url::named! {
     /// The exit status of a `wwwoffle` command. Scripts rely on the numbers, which never change.
     /// The names are for the help text.
@@ -48,12 +46,6 @@ impl ExitStatus {
             Self::BadSpool => 73,
             Self::Taken => 75,
         }
-    }
-}
-
-impl From<ExitStatus> for ExitCode {
-    fn from(status: ExitStatus) -> Self {
-        Self::from(status.code())
     }
 }
 

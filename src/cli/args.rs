@@ -3,6 +3,7 @@
 mod authority;
 mod exchange;
 mod fetch;
+mod fixture;
 mod get;
 mod history;
 mod index;
@@ -19,6 +20,7 @@ use wwwoffle_config::LogLevel;
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
+pub(crate) use self::fixture::{AnswerArgs, ReportFormat, RuleArgs, RunArgs};
 pub(crate) use self::get::{FormArgs, GetArgs};
 pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
@@ -58,6 +60,13 @@ pub(crate) enum Verb {
     /// other profiles are not changed. If no daemon runs on the spool, one runs until the browser
     /// is closed.
     Browse(Browse),
+    /// Run a command while its requests are recorded, or answered from a recording.
+    ///
+    /// The command runs with a proxy of its own, on a free port. Variables such as `https_proxy` and
+    /// `SSL_CERT_FILE` name the proxy and its certificate authority. The exit status is that of the
+    /// command.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
     /// Run the daemon in the foreground.
     Serve(Serve),
     /// Stop the daemon, and wait until it has stopped.
@@ -239,6 +248,11 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
     Arguments::from_arg_matches(&command.try_get_matches_from_mut(typed)?)
         .map_err(|error| error.format(&mut command))
 }
+
+/// The examples of `run`.
+const RUN_EXAMPLES: &str = "Examples:\n  \
+    wwwoffle run --record site.wacz -- npm test\n  \
+    wwwoffle run --replay site.wacz --fail-missing --report run.xml -- npm test";
 
 /// The arguments of `browse`.
 #[derive(Debug, Args)]

@@ -9,6 +9,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus as Ended, Stdio};
 
+pub(super) use self::plan::proxy;
 use self::plan::{Browser, BrowserSession, Family};
 use super::args::{Browse, Serve};
 use super::environment::Environment;
@@ -71,7 +72,7 @@ fn browse(
     context: &mut VerbContext<'_>,
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
-    let proxy = plan::proxy(&status.process.listen)
+    let proxy = proxy(&status.process.listen)
         .ok_or_else(|| VerbFailure::plain("the daemon does not listen on any address"))?;
     let authority = authority::load(settings)?;
     let profile = match &typed.profile {

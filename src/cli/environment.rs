@@ -20,5 +20,6 @@ pub fn read() -> Environment {
         wayland_display: variable("WAYLAND_DISPLAY"),
         notify_socket: variable("NOTIFY_SOCKET"),
         watchdog_usec: variable("WATCHDOG_USEC"),
+        java_tool_options: variable("JAVA_TOOL_OPTIONS"),
     }
 }

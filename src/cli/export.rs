@@ -58,7 +58,7 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
     let done = files::print_body(entry, &mut plain).and_then(|()| plain.finish());
     done.map_err(|failure| match failure {
         VerbFailure::Said(_, why) => io::Error::other(why),
-        VerbFailure::NobodyReads => io::ErrorKind::BrokenPipe.into(),
+        VerbFailure::NobodyReads | VerbFailure::CommandEnded(_) => io::ErrorKind::BrokenPipe.into(),
     })
 }
 

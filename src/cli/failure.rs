@@ -15,6 +15,8 @@ pub(crate) enum VerbFailure {
     Said(ExitStatus, String),
     /// The program that reads our output has closed the pipe, as `head` does when it has enough.
     NobodyReads,
+    /// The command that `run` started has ended with this exit status. It has told why.
+    CommandEnded(u8),
 }
 
 impl VerbFailure {

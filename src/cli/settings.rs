@@ -55,7 +55,8 @@ impl<'a> Settings<'a> {
         let sockets = activation::take_sockets()
             .map_err(|error| VerbFailure::Said(ExitStatus::BadConfig, error.to_string()))?;
         let manager = ServiceManager::of(self.environment);
-        Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager })
+        let fixture = None;
+        Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager, fixture })
     }
 
     /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,

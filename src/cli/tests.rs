@@ -29,6 +29,7 @@ pub(super) fn wwwoffle(line: &[&str], stdin: &str, home: &Path) -> Ran {
         ExitStatus::Done
     });
     let text = |bytes| String::from_utf8(bytes).unwrap();
+    let status = ExitStatus::ALL.into_iter().find(|one| one.code() == status).unwrap();
     Ran { status, out: text(out), err: text(err), served }
 }
 
@@ -124,7 +125,7 @@ fn without_a_home_directory_the_message_names_the_option() {
     };
     let args = ["wwwoffle", "serve"].map(Into::into);
     let status = run(args, &environment, terminal, |_, _| ExitStatus::Done);
-    assert_eq!(status, ExitStatus::BadSpool);
+    assert_eq!(status, ExitStatus::BadSpool.code());
     assert!(String::from_utf8(err).unwrap().contains("--spool DIR"));
 }
 
@@ -154,7 +155,7 @@ fn a_broken_pipe_is_quiet() {
             typed: false,
         };
         let status = run(line.map(Into::into), &environment, terminal, |_, _| ExitStatus::Done);
-        assert_eq!(status, ExitStatus::Done);
+        assert_eq!(status, ExitStatus::Done.code());
     }
     assert!(err.is_empty());
 }

@@ -18,8 +18,8 @@ use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
 use super::{
     Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
-    explain, export, files, fsck, get, help, history, import, index, info, list, monitor, passwd,
-    plan, purge, queue, service, url, usage,
+    explain, export, files, fixture, fsck, get, help, history, import, index, info, list, monitor,
+    passwd, plan, purge, queue, service, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -62,6 +62,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Service { verb } => service::run(&verb, context),
         Verb::Ca { verb } => authority::run(verb, context),
         Verb::Browse(typed) => browse::run(&typed, context),
+        Verb::Run(typed) => fixture::run(&typed, context),
         Verb::Stop => stop(context),
         Verb::Hash { urls } => files::hash(&urls, context),
         Verb::Cat { raw, headers, at, fetch, owner, url } => {

@@ -28,6 +28,7 @@ use crate::daemon::{Daemon, DaemonParts};
 use crate::fetch::{self, monitor};
 use crate::net::link::{self, Probe};
 use crate::proxy::access::names;
+use crate::proxy::fixture::FixtureSession;
 use crate::proxy::link_probe;
 use crate::server::control::{self, ControlSocket};
 use crate::server::listener::{self, OpenFiles};
@@ -73,6 +74,17 @@ pub struct Start {
     pub rest: Option<Duration>,
     /// The service manager that waits for the daemon.
     pub manager: ServiceManager,
+    /// The fixture that is recorded or replayed instead of the spool.
+    pub fixture: Option<FixtureStart>,
+}
+
+/// A fixture for a daemon. The daemon ignores signals: its caller handles them.
+#[derive(Debug)]
+pub struct FixtureStart {
+    /// The fixture in use.
+    pub session: Arc<FixtureSession>,
+    /// The authority of the fixture, in place of that of the spool.
+    pub authority: Authority,
 }
 
 /// Runs the daemon until it is stopped. When the daemon listens, `ready` gets a line with its
@@ -238,15 +250,20 @@ async fn serve(
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
     let Resources { sockets, files, store, access_log } = resources;
-    let Start { live, spool, manager, .. } = start;
+    let Start { live, spool, manager, fixture, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
         refuse(ExitStatus::BadSpool, message)
     })?;
-    let authority = authority(&spool, live.config().https.name_constraints.as_slice())?;
+    let (fixture, authority) = match fixture {
+        Some(FixtureStart { session, authority }) => (Some(session), authority),
+        None => (None, authority(&spool, live.config().https.name_constraints.as_slice())?),
+    };
     let templates = own_templates(&store);
-    let parts = DaemonParts { live, store, authority, mode, listening, templates, access_log };
+    let has_signals = fixture.is_none();
+    let parts =
+        DaemonParts { live, store, authority, mode, listening, templates, access_log, fixture };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
@@ -265,7 +282,7 @@ async fn serve(
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // Signals are handled before the ready line is printed, because a program that reads the line
     // may send a signal at once.
-    let signals = Signals::receive().map_err(|error| {
+    let signals = has_signals.then(Signals::receive).transpose().map_err(|error| {
         refuse(ExitStatus::Failed, format!("signals cannot be received: {error}"))
     })?;
     // Listening comes last, because a program that waits for the port may send a command as soon as
@@ -442,9 +459,13 @@ impl Signals {
 /// Waits for a signal or a command that ends the daemon, and returns its name.
 async fn wait_for_the_end(
     daemon: &Arc<Daemon>,
-    mut signals: Signals,
+    signals: Option<Signals>,
     manager: &ServiceManager,
 ) -> &'static str {
+    let Some(mut signals) = signals else {
+        daemon.base.tasks.stopping().await;
+        return "the end of the command";
+    };
     loop {
         tokio::select! {
             _received = signals.terminate.recv() => return "SIGTERM",

@@ -31,6 +31,7 @@ impl TestDaemon {
             listening: vec!["127.0.0.1:8080".parse().unwrap()],
             templates: UserPages::default(),
             access_log: None,
+            fixture: None,
         };
         Self(Daemon::build(parts).unwrap())
     }

@@ -8,6 +8,7 @@ use wwwoffle_url::Key;
 
 use super::access::Access;
 use super::download::Downloads;
+use super::fixture::FixtureSession;
 use super::gateway::PendingForm;
 use super::last::LastAnswers;
 use super::saver::{CountedFiles, RecompressionRoom};
@@ -62,6 +63,8 @@ pub struct Traffic {
     pub left_out: CountedFiles,
     /// The access log, if requests are logged.
     pub access_log: Option<AccessLog>,
+    /// The fixture that is recorded or replayed, for `wwwoffle run`. The spool is then not used.
+    pub fixture: Option<Arc<FixtureSession>>,
 }
 
 /// Forms that a person has to confirm.

@@ -18,8 +18,8 @@ use tokio_rustls::{Accept, StartHandshake};
 use tracing::{debug, info, warn};
 
 use super::client_connection::{ClientConnection, HttpVersion, ProxyServer};
-use super::site::{ConnectionPlan, HttpsSite, plan};
-use super::tunnel;
+use super::site::{ConnectionPlan, HttpsSite};
+use super::{fixture, tunnel};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::Origin;
@@ -72,6 +72,7 @@ impl InterceptedConnection {
             }
             Course::PassOn => {
                 let Self { context, origin, connection, .. } = &self;
+                fixture::note_tunnel(context, origin);
                 tunnel::pass_on(context, origin, connection, client, &bytes).await;
             }
             Course::Close => {}
@@ -88,8 +89,9 @@ impl InterceptedConnection {
         };
         let Ok(site) = site else { return Course::Close };
         let mode = self.context.base.mode.now();
-        let cannot = tunnel::tunnel_reason(&self.context, mode, self.connection.peer, &site);
-        match plan(&self.context.base.config(), &site, cannot) {
+        let config = self.context.base.config();
+        let from = (self.connection.peer, &site);
+        match tunnel::connection_plan(&self.context, &config, mode, from) {
             ConnectionPlan::Intercept => {}
             ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,
             ConnectionPlan::Refuse => return Course::Close,
@@ -150,6 +152,7 @@ impl InterceptedConnection {
 }
 
 fn record_rejected_handshake(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
+    fixture::note_untrusting(context, host);
     context.clients.tls.rejections.remember(client, host, clock::now());
     info!(
         %client,

@@ -45,7 +45,8 @@ pub(super) async fn open(
     let blocked =
         || reply::message(context, &reader, &Message::PortBlocked { host_port: &host_port });
     let site = HttpsSite::of(&origin.host, origin.port, &context.base.local);
-    let is_open = is_open(&config, origin.port, site.as_ref().ok());
+    let is_open =
+        context.traffic.fixture.is_some() || is_open(&config, origin.port, site.as_ref().ok());
     let site = match site {
         Ok(site) => site,
         Err(_) if !is_open => return blocked(),
@@ -57,7 +58,7 @@ pub(super) async fn open(
     origin.via = parent(&config, site.url(), &context.base.pseudonym);
     origin.reach = client.connection.reach();
     let connection = client.connection.clone();
-    let plan = plan(&config, &site, tunnel_reason(context, mode, connection.peer, &site));
+    let plan = connection_plan(context, &config, mode, (connection.peer, &site));
     debug!(site = site.url().as_str(), %mode, ?plan, "decided");
     match plan {
         ConnectionPlan::Ourselves if connection.nested => {
@@ -129,8 +130,22 @@ fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
     ports.lists(port) || ports.contains(port) && is_of_the_web()
 }
 
+/// The handling of a connection of a client to `site`. For a fixture all connections are
+/// intercepted, because a tunnel could not be replayed.
+pub(super) fn connection_plan(
+    context: &ProxyContext,
+    config: &Config,
+    mode: Mode,
+    (client, site): (SocketAddr, &HttpsSite),
+) -> ConnectionPlan {
+    if context.traffic.fixture.is_some() && !site.url().is_local() {
+        return ConnectionPlan::Intercept;
+    }
+    plan(config, site, tunnel_reason(context, mode, client, site))
+}
+
 /// The reason why connections of a client to `site` cannot be intercepted, if any.
-pub(super) fn tunnel_reason(
+fn tunnel_reason(
     context: &ProxyContext,
     mode: Mode,
     client: SocketAddr,

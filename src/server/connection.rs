@@ -129,6 +129,8 @@ where
         .max_headers(MAX_REQUEST_FIELDS)
         .max_buf_size(MAX_REQUEST_HEAD)
         .title_case_headers(true)
+        // A replayed response is the same each time.
+        .auto_date_header(context.proxy.traffic.fixture.is_none())
         .serve_connection(TokioIo::new(io), service)
         .with_upgrades();
     let mut connection = pin!(connection);

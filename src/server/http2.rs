@@ -96,6 +96,8 @@ where
         .max_send_buf_size(MAX_SEND_BUFFER)
         .max_pending_accept_reset_streams(MAX_RESET_BEFORE_ACCEPTED)
         .max_local_error_reset_streams(MAX_RESET_FOR_ERRORS)
+        // A replayed response is the same each time.
+        .auto_date_header(context.proxy.traffic.fixture.is_none())
         .enable_connect_protocol();
     let mut connection = pin!(builder.serve_connection(TokioIo::new(io), service));
     tokio::select! {

@@ -39,6 +39,8 @@ pub struct Environment {
     pub notify_socket: Option<OsString>,
     /// `WATCHDOG_USEC`: the time within which the service manager expects a sign of life.
     pub watchdog_usec: Option<OsString>,
+    /// `JAVA_TOOL_OPTIONS`: options of every Java program.
+    pub java_tool_options: Option<OsString>,
 }
 
 /// The search for the configuration file.

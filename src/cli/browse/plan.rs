@@ -154,7 +154,7 @@ impl BrowserSession<'_> {
 /// listens on one, or else the first address in `listening`. If that is an unspecified address such
 /// as 0.0.0.0, returns the loopback address with the same port. `None` if `listening` has no
 /// address.
-pub(super) fn proxy(listening: &[String]) -> Option<SocketAddr> {
+pub(in crate::cli) fn proxy(listening: &[String]) -> Option<SocketAddr> {
     let all: Vec<SocketAddr> = listening.iter().filter_map(|text| text.parse().ok()).collect();
     let mut best = *all.iter().find(|one| one.ip().is_loopback()).or(all.first())?;
     if best.ip().is_unspecified() {

@@ -68,6 +68,7 @@ fn on(spool: &Path, line: &[&str]) -> (ExitStatus, Vec<u8>, String) {
     let args =
         ["wwwoffle", "--spool", spool].into_iter().chain(line.iter().copied()).map(Into::into);
     let status = run(args, &Environment::default(), terminal, |_, _| ExitStatus::Done);
+    let status = ExitStatus::ALL.into_iter().find(|one| one.code() == status).unwrap();
     (status, out, String::from_utf8(err).unwrap())
 }
 

@@ -1,0 +1,243 @@
+//! Records the exchanges of a command, or answers its requests from a recording: `wwwoffle run`.
+//!
+//! ```text
+//! request     what of a request counts: its key
+//! session     the recorded exchanges, and which of them answers a request
+//! recording   the body of a response on its way to the client, collected for the fixture
+//! difference  why the nearest recorded request does not match
+//! report      what happened, for people and for test reports
+//! link        a simulated slow or faulty link
+//! ```
+//!
+//! In such a daemon the spool is not used: a request is answered by a recorded exchange, forwarded
+//! and recorded, or reported as missing. So nothing that depends on the time, such as freshness,
+//! changes a response, and a response has no `Age`, `Via`, `Cache-Status` or `Date`.
+
+mod difference;
+pub mod link;
+mod recording;
+pub mod report;
+mod request;
+mod session;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http_body_util::{BodyExt, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use hyper::header::{AGE, CONTENT_LENGTH, DATE, HeaderName, HeaderValue, UPGRADE, VIA};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Response, StatusCode};
+use tokio::time::timeout;
+use wwwoffle_http::caching::coding::Delivery;
+use wwwoffle_http::caching::conditional;
+use wwwoffle_http::fields::strip_one_hop;
+use wwwoffle_url::CanonicalUrl;
+
+use self::recording::{PendingExchange, RecordingBody};
+use self::request::FixtureRequest;
+pub use self::session::{FixtureFault, FixtureSession, FixtureUse, SessionOptions};
+use super::ask::ProxyRequest;
+use super::body::{self, Body};
+use super::target::Resource;
+use super::{Client, recode, reply};
+use crate::base::mode::Mode;
+use crate::net::upstream::{Answer, Origin, Outbound};
+use crate::proxy::context::ProxyContext;
+
+/// The largest body of a request that is recorded or matched, in bytes. It is read whole, because
+/// it is part of the key.
+const MAX_REQUEST_BODY: usize = 16 << 20;
+
+/// The time for the whole body of a request. The command runs on this machine.
+const BODY_WITHIN: Duration = Duration::from_secs(120);
+
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+/// The fields of a response that depend on the time or the way of the request.
+const OF_THE_MOMENT: [HeaderName; 4] = [AGE, CACHE_STATUS, DATE, VIA];
+
+/// The session in which a request is answered. `None` without a fixture, and for a request to
+/// change the protocol while recording: it is forwarded, and reported as not recorded.
+pub(super) fn session_for(
+    context: &ProxyContext,
+    resource: &Resource,
+    parts: &Parts,
+) -> Option<Arc<FixtureSession>> {
+    let session = context.traffic.fixture.as_ref()?;
+    let is_upgrade = parts.headers.contains_key(UPGRADE)
+        || parts.extensions.get::<hyper::ext::Protocol>().is_some();
+    if is_upgrade && session.records() {
+        let url = resource.url.without_credentials();
+        session.note_unrecorded(&parts.method, url.as_str(), "another protocol, such as WebSocket");
+        return None;
+    }
+    Some(Arc::clone(session))
+}
+
+/// The refusal of a connection to a host of which nothing is recorded, if nothing may be recorded.
+/// The authority of the fixture does not sign for such a host, so the request inside the connection
+/// would never arrive.
+pub(super) fn refuse_host(context: &ProxyContext, origin: &Origin) -> Option<Response<Body>> {
+    let session = context.traffic.fixture.as_ref()?;
+    let url = format!("https://{origin}/");
+    if CanonicalUrl::parse(&url, &context.base.local).is_ok_and(|url| is_noise(context, &url)) {
+        return Some(refuse_noise());
+    }
+    if session.records() || context.clients.tls.authority.permits(&origin.host) {
+        return None;
+    }
+    Some(missing(session, &connect(origin)))
+}
+
+/// Whether browsers send requests for this URL on their own (`noise`), at a time that no test
+/// decides. They are neither forwarded nor recorded nor reported.
+fn is_noise(context: &ProxyContext, url: &CanonicalUrl) -> bool {
+    context.base.config().noise().matches(url).is_some()
+}
+
+fn refuse_noise() -> Response<Body> {
+    reply::plain(504, "browsers send this request on their own, so it is not recorded")
+}
+
+/// A request for a connection to `origin`.
+fn connect(origin: &Origin) -> FixtureRequest {
+    let url = format!("https://{}/", origin.to_string().trim_end_matches(":443"));
+    FixtureRequest { method: Method::CONNECT, url, fields: HeaderMap::new(), body: Bytes::new() }
+}
+
+/// Reports that a connection cannot be recorded because it is not HTTPS.
+pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) {
+    let Some(session) = &context.traffic.fixture else { return };
+    if session.records() {
+        session.note_unrecorded(&Method::CONNECT, &origin.to_string(), "not HTTP inside TLS");
+    } else {
+        session.note_missing(&connect(origin));
+    }
+}
+
+/// Reports that the command does not trust the authority of the fixture.
+pub(super) fn note_untrusting(context: &ProxyContext, host: &str) {
+    if let Some(session) = &context.traffic.fixture {
+        session.note_untrusting(host);
+    }
+}
+
+/// Answers a request from the fixture, or forwards and records it, or reports it as missing.
+pub(super) async fn answer(
+    context: &Arc<ProxyContext>,
+    session: Arc<FixtureSession>,
+    (client, mode): (&Client, Mode),
+    mut resource: Resource,
+    mut parts: Parts,
+    incoming: Incoming,
+) -> Response<Body> {
+    if is_noise(context, &resource.url) {
+        return refuse_noise();
+    }
+    let read = timeout(BODY_WITHIN, Limited::new(incoming, MAX_REQUEST_BODY).collect()).await;
+    let Ok(Ok(collected)) = read else {
+        let url = resource.url.without_credentials();
+        let why = "the body of the request is longer than 16 MiB, or broke off";
+        session.note_unrecorded(&parts.method, url.as_str(), why);
+        return reply::plain(413, why);
+    };
+    let asked = FixtureRequest {
+        method: parts.method.clone(),
+        url: resource.url.without_credentials().as_str().to_owned(),
+        fields: parts.headers.clone(),
+        body: collected.to_bytes(),
+    };
+    let (found, number) = session.find(&asked);
+    session.link().delay().await;
+    resource.origin.reach = client.connection.reach();
+    if matches!(asked.method, Method::GET | Method::HEAD) {
+        // The fixture must have the whole response, whatever this client has in its own cache.
+        conditional::strip(&mut parts.headers);
+    }
+    let owner = client.connection.owner();
+    let ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
+    if let Some(found) = found {
+        let mut fields = found.fields().clone();
+        let has_length = fields.contains_key(CONTENT_LENGTH);
+        let body = match found.body() {
+            body if !has_body(&asked.method, found.status()) => body::from_bytes(body),
+            body if has_length => {
+                fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+                body::from_bytes(body)
+            }
+            // Without a length, the body is sent in chunks, as it was when it was recorded.
+            body => StreamBody::new(stream::iter([Ok(Frame::data(body))])).boxed_unsync(),
+        };
+        return respond(&session, &ask, (found.status(), fields), body);
+    }
+    if !session.records() {
+        return missing(&session, &asked);
+    }
+    let body = match asked.method {
+        Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE if asked.body.is_empty() => {
+            Outbound::Empty
+        }
+        _ => Outbound::Whole(asked.body.clone()),
+    };
+    let head = ask.origin_request(&context.base.pseudonym);
+    match context.net.upstream.send(&ask.resource.origin, head, body, None).await {
+        Ok(answer) => record(&session, &ask, (asked, number), answer),
+        Err(failure) => {
+            session.note_unrecorded(&asked.method, &asked.url, &failure.chain());
+            reply::failed(context, &ask, &failure, None)
+        }
+    }
+}
+
+/// The response of the origin, whose body is recorded while it is sent.
+fn record(
+    session: &Arc<FixtureSession>,
+    ask: &ProxyRequest,
+    (asked, number): (FixtureRequest, u64),
+    answer: Answer,
+) -> Response<Body> {
+    let (mut parts, incoming) = answer.into_parts();
+    strip_one_hop(&mut parts.headers);
+    let pending = PendingExchange::new(session, (asked, number), &ask.resource.path, &parts);
+    let body = RecordingBody::new(body::unstored(incoming), pending).boxed_unsync();
+    respond(session, ask, (parts.status, parts.headers), body)
+}
+
+/// The last step of a recorded and of a replayed response, so that both are equal.
+fn respond(
+    session: &FixtureSession,
+    ask: &ProxyRequest,
+    (status, mut fields): (StatusCode, HeaderMap),
+    body: Body,
+) -> Response<Body> {
+    if !session.sends_all_fields() {
+        for name in &OF_THE_MOMENT {
+            fields.remove(name);
+        }
+    }
+    let delivery: Delivery = ask.codings.deliver(status, &fields);
+    delivery.amend(&mut fields);
+    if delivery.is_decoded() {
+        fields.remove(CONTENT_LENGTH);
+    }
+    let body = session.link().carry(recode::body(delivery, body));
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = fields;
+    response
+}
+
+fn missing(session: &FixtureSession, asked: &FixtureRequest) -> Response<Body> {
+    reply::plain(504, &session.note_missing(asked).to_string())
+}
+
+/// Whether the response has the body whose length its head declares.
+fn has_body(method: &Method, status: StatusCode) -> bool {
+    *method != Method::HEAD
+        && !status.is_informational()
+        && status != StatusCode::NO_CONTENT
+        && status != StatusCode::NOT_MODIFIED
+}

@@ -1,0 +1,235 @@
+//! Programs that people test with, recorded once and then replayed in a network namespace without a
+//! way out.
+
+use std::process::Command;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::fixtures::Studio;
+use crate::harness::daemon::{Ran, run};
+use crate::harness::tools::{need_root, program, python_with};
+use crate::harness::{Answer, cannot_run, heavy};
+
+/// Runs `wwwoffle run` in a namespace whose only interface is its own loopback.
+fn without_a_way_out(studio: &Studio, arguments: &[&str]) -> Ran {
+    let inner = studio.command(arguments);
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(studio.place.home());
+    run(command, None)
+}
+
+/// A site whose program is recorded, and replayed without a network.
+struct Replayed {
+    studio: Studio,
+    url: String,
+}
+
+impl Replayed {
+    fn set() -> Self {
+        need_root();
+        if !Command::new("unshare").args(["--net", "true"]).status().is_ok_and(|s| s.success()) {
+            cannot_run("a network namespace cannot be created");
+        }
+        let studio = Studio::set();
+        let url = studio.site.url("");
+        let site = &studio.site.origin;
+        site.say("/page", Answer::html("<p>page").field("X-Test", "one"));
+        site.say("/list?page=1", Answer::new(200, "application/json", r#"{"items":[1,2]}"#));
+        site.on("/api", |exchange| {
+            let text = format!("{{\"got\":{}}}", String::from_utf8_lossy(exchange.body()?));
+            exchange.answer(&Answer::new(201, "application/json", text))
+        });
+        Self { studio, url }
+    }
+
+    /// Records a program, and compares its output with that of two replays. Returns the output.
+    fn check(&self, program: &[&str]) -> String {
+        let recorded = self.studio.run(&self.line(&["--record", "site.wacz"], program));
+        assert_eq!(recorded.status, 0, "{recorded:?}");
+        let before = self.studio.site.origin.seen().len();
+        assert!(before > 0, "{recorded:?}");
+        for _ in 0..2 {
+            let again = self.replay(program);
+            assert_eq!((again.status, &again.out), (0, &recorded.out), "{again:?}");
+        }
+        assert_eq!(self.studio.site.origin.seen().len(), before, "a replay asks no origin");
+        recorded.out
+    }
+
+    /// Replays a program with a request for the second page, which is not recorded.
+    fn fails_with_a_new_request(&self, program: &[&str]) {
+        let missing = self.replay(program);
+        assert_ne!(missing.status, 0, "{missing:?}");
+        let told = format!("no recorded response: GET {}/list?page=2", self.url);
+        assert!(missing.err.contains(&told), "{missing:?}");
+        assert!(missing.err.contains(r#"argument "page" is "2", recorded "1""#), "{missing:?}");
+    }
+
+    fn replay(&self, program: &[&str]) -> Ran {
+        let line = self.line(&["--replay", "site.wacz", "--fail-missing"], program);
+        without_a_way_out(&self.studio, &line)
+    }
+
+    fn line<'a>(&self, options: &[&'a str], program: &[&'a str]) -> Vec<&'a str> {
+        [options, &["--"], program].concat()
+    }
+}
+
+/// Checks a program whose text has `URL` for the site and `PAGE` for the number of a page.
+fn check_with_pages(program: &[&str]) {
+    let replayed = Replayed::set();
+    let text = |page: &str| -> Vec<String> {
+        let word = |word: &&str| word.replace("URL", &replayed.url).replace("PAGE", page);
+        program.iter().map(word).collect()
+    };
+    let (one, two) = (text("1"), text("2"));
+    let out = replayed.check(&one.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(out.contains("201") && out.contains("got"), "{out}");
+    replayed.fails_with_a_new_request(&two.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+const CURL: &str = "curl -sS URL/page && curl -sS 'URL/list?page=PAGE' && \
+    curl -sS -w '%{http_code}' -H 'Content-Type: application/json' -d '{\"a\":1}' URL/api";
+
+#[test]
+#[ignore = "needs root, unshare, ip and curl"]
+fn curl_is_replayed_without_a_network() {
+    let _curl = program(&["curl"]);
+    check_with_pages(&["sh", "-c", CURL]);
+}
+
+const REQUESTS: &str = "import requests\n\
+    s = requests.Session()\n\
+    r = s.get('URL/page'); print(r.status_code, sorted(r.headers.items()), r.text)\n\
+    print(s.get('URL/list?page=PAGE').json())\n\
+    r = s.post('URL/api', json={'a': 1}); print(r.status_code, r.json())\n";
+
+#[test]
+#[ignore = "needs root, unshare, ip and python3 with requests"]
+fn requests_of_python_is_replayed_without_a_network() {
+    python_with("requests");
+    check_with_pages(&["python3", "-c", REQUESTS]);
+}
+
+#[test]
+#[ignore = "needs root, unshare, ip and python3 with httpx"]
+fn httpx_is_replayed_without_a_network() {
+    python_with("httpx");
+    let script = REQUESTS.replace("import requests", "import httpx");
+    let script = script.replace("requests.Session()", "httpx.Client()");
+    check_with_pages(&["python3", "-c", &script]);
+}
+
+/// `fetch` of Node reads the variables of the proxy since version 22.21. For older ones, the
+/// package undici does.
+const FETCH: &str = "const {EnvHttpProxyAgent, setGlobalDispatcher} = \
+    require(process.env.UI_TEST_MODULES + '/undici');\n\
+    setGlobalDispatcher(new EnvHttpProxyAgent());\n\
+    (async () => {\n\
+    let r = await fetch('URL/page'); console.log(r.status, [...r.headers], await r.text());\n\
+    console.log(await (await fetch('URL/list?page=PAGE')).json());\n\
+    r = await fetch('URL/api', {method: 'POST', body: JSON.stringify({a: 1})});\n\
+    console.log(r.status, await r.json());\n\
+    })()";
+
+#[test]
+#[ignore = "needs root, unshare, ip and node with undici"]
+fn fetch_of_node_is_replayed_without_a_network() {
+    let _node = program(&["node"]);
+    check_with_pages(&["node", "-e", FETCH]);
+}
+
+/// A page with a style sheet and a script that sends a POST, in Chromium driven by Playwright.
+const PLAYWRIGHT: &str = "const {chromium} = \
+    require(process.env.UI_TEST_MODULES + '/playwright-core');\n\
+    (async () => {\n\
+    const proxy = {server: process.env.https_proxy, bypass: '<-loopback>'};\n\
+    const browser = await chromium.launch({executablePath: 'CHROMIUM', proxy, \
+        args: ['--no-sandbox', '--disable-gpu']});\n\
+    const page = await browser.newPage({ignoreHTTPSErrors: true});\n\
+    await page.goto('URL/app');\n\
+    await page.waitForSelector('#done');\n\
+    console.log(await page.textContent('#done'));\n\
+    console.log(await page.evaluate(() => getComputedStyle(document.body).color));\n\
+    await browser.close();\n\
+    })()";
+
+#[test]
+#[ignore = "needs root, unshare, ip, chromium and node with playwright-core"]
+fn a_playwright_test_is_replayed_without_a_network() {
+    let chromium = crate::site::browser::browser();
+    let _alone = heavy();
+    let replayed = Replayed::set();
+    let site = &replayed.studio.site.origin;
+    site.say("/app", Answer::html(
+        "<link rel=icon href=data:,><link rel=stylesheet href=/app.css><script src=/app.js defer></script>",
+    ));
+    site.say("/app.css", Answer::new(200, "text/css", "body { color: rgb(1, 2, 3) }"));
+    site.say(
+        "/app.js",
+        Answer::new(
+            200,
+            "text/javascript",
+            "(async () => {\
+        const r = await fetch('/api', {method: 'POST', body: JSON.stringify({a: 1})});\
+        const p = document.createElement('p'); p.id = 'done';\
+        p.textContent = r.status + await r.text(); document.body.append(p); })()",
+        ),
+    );
+    let script = PLAYWRIGHT.replace("URL", &replayed.url);
+    let script = script.replace("CHROMIUM", chromium.to_str().unwrap());
+    let out = replayed.check(&["node", "-e", &script]);
+    assert_eq!(out, "201{\"got\":{\"a\":1}}\nrgb(1, 2, 3)\n");
+}
+
+/// Makes a wheel and a package of npm. Prints them in base64, one a line.
+const PACKAGES: &str = "import base64, io, json, tarfile, zipfile\n\
+    def show(b): print(base64.b64encode(b.getvalue()).decode())\n\
+    b = io.BytesIO(); z = zipfile.ZipFile(b, 'w')\n\
+    z.writestr('demo.py', 'x = 1')\n\
+    d = 'demo-1.0.dist-info/'\n\
+    z.writestr(d + 'METADATA', 'Metadata-Version: 2.1\\nName: demo\\nVersion: 1.0\\n')\n\
+    z.writestr(d + 'WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n\
+    z.writestr(d + 'RECORD', ''); z.close(); show(b)\n\
+    b = io.BytesIO(); t = tarfile.open(fileobj=b, mode='w:gz')\n\
+    p = json.dumps({'name': 'demo', 'version': '1.0.0'}).encode()\n\
+    i = tarfile.TarInfo('package/package.json'); i.size = len(p)\n\
+    t.addfile(i, io.BytesIO(p)); t.close(); show(b)\n";
+
+#[test]
+#[ignore = "needs root, unshare, ip, pip and npm"]
+fn pip_and_npm_are_replayed_without_a_network() {
+    let _tools = [program(&["pip", "pip3"]), program(&["npm"])];
+    let made = crate::harness::tools::tool("python3", &["-c", PACKAGES], "");
+    let files: Vec<Vec<u8>> =
+        made.out.lines().map(|line| BASE64_STANDARD.decode(line).unwrap()).collect();
+    let replayed = Replayed::set();
+    let (site, url) = (&replayed.studio.site.origin, &replayed.url);
+    let wheel = "demo-1.0-py3-none-any.whl";
+    let index = format!("<a href=\"{url}/{wheel}\">{wheel}</a>");
+    site.say("/simple/demo/", Answer::html(index));
+    site.say(&format!("/{wheel}"), Answer::new(200, "application/zip", files[0].clone()));
+    // npm cannot connect to an address through a proxy.
+    let local = replayed.studio.site.url_at("localhost", "");
+    let about = format!(
+        "{{\"name\":\"demo\",\"dist-tags\":{{\"latest\":\"1.0.0\"}},\"versions\":{{\"1.0.0\":\
+         {{\"name\":\"demo\",\"version\":\"1.0.0\",\"dist\":{{\"tarball\":\"{local}/demo.tgz\"}}}}}}}}"
+    );
+    site.say("/demo", Answer::new(200, "application/json", about));
+    site.say("/demo.tgz", Answer::new(200, "application/gzip", files[1].clone()));
+    let pip = format!(
+        "rm -rf got && pip download -q --disable-pip-version-check --no-cache-dir --no-deps -d got \
+         --index-url {url}/simple/ demo && sha256sum got/*"
+    );
+    assert!(replayed.check(&["sh", "-c", &pip]).contains(wheel));
+    std::fs::remove_file(replayed.studio.file()).unwrap();
+    let npm = format!(
+        "rm -rf node_modules package* .npm && npm install --loglevel error --no-audit --no-fund \
+         --registry {local}/ demo && cat node_modules/demo/package.json"
+    );
+    assert!(replayed.check(&["sh", "-c", &npm]).contains("1.0.0"));
+}

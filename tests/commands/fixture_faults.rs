@@ -1,0 +1,202 @@
+//! Recordings that cannot be used, and exchanges that cannot be recorded.
+
+use std::path::Path;
+
+use super::fixtures::{Studio, report};
+use crate::harness::tools::program;
+use crate::harness::{After, Answer};
+
+/// Replaces text in a member of the ZIP. Text and replacement have the same length.
+fn patch(file: &Path, text: &str, by: &str) {
+    assert_eq!(text.len(), by.len());
+    let bytes = std::fs::read(file).unwrap();
+    let at = bytes.windows(text.len()).position(|bytes| bytes == text.as_bytes());
+    let at = at.unwrap_or_else(|| panic!("{text} is not in the file"));
+    let mut patched = bytes;
+    patched[at..at + text.len()].copy_from_slice(by.as_bytes());
+    std::fs::write(file, patched).unwrap();
+}
+
+/// Changes the settings in the recording by a Python expression about `s`, and corrects all
+/// digests.
+fn change_settings(file: &Path, change: &str) {
+    let script = format!(
+        "import hashlib, json, sys, zipfile\n\
+         z = zipfile.ZipFile(sys.argv[1]); m = {{n: z.read(n) for n in z.namelist()}}\n\
+         s = json.loads(m['wwwoffle/fixture.json']); {change}\n\
+         t = json.dumps(s).encode(); m['wwwoffle/fixture.json'] = t\n\
+         p = json.loads(m['datapackage.json'])\n\
+         for r in p['resources']:\n\
+         \x20   if r['path'] == 'wwwoffle/fixture.json':\n\
+         \x20       r['hash'], r['bytes'] = 'sha256:' + hashlib.sha256(t).hexdigest(), len(t)\n\
+         m['datapackage.json'] = json.dumps(p).encode()\n\
+         w = zipfile.ZipFile(sys.argv[1], 'w')\n\
+         for n in m: w.writestr(n, m[n])\n\
+         w.close()\n"
+    );
+    let mut command = std::process::Command::new("python3");
+    let ran = crate::harness::daemon::run(
+        {
+            command.args(["-c", &script]).arg(file);
+            command
+        },
+        None,
+    );
+    assert_eq!(ran.status, 0, "{ran:?}");
+}
+
+#[test]
+#[ignore = "needs curl and python3"]
+fn a_damaged_recording_is_refused_with_its_reason() {
+    let _tools = [program(&["curl"]), program(&["python3"])];
+    let studio = Studio::set();
+    studio.site.origin.say("/", Answer::html("page"));
+    studio.record(&format!("curl -sS {}", studio.site.url("/")));
+    let (file, sound) = (studio.file(), std::fs::read(studio.file()).unwrap());
+    let write = |bytes: &[u8]| std::fs::write(&file, bytes).unwrap();
+    let refused = |why: &str| {
+        let ran = studio.replay(&[], "echo ran");
+        assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{why}: {ran:?}");
+        assert!(ran.err.contains(why) && ran.err.contains("site.wacz"), "{why}: {ran:?}");
+    };
+    write(&sound[..sound.len() / 2]);
+    refused("it is a damaged ZIP file");
+    write(b"");
+    refused("it is a damaged ZIP file");
+    write(&sound);
+    patch(&file, "\"ignore_body\": false", "\"ignore_body\":  true");
+    refused("cannot be replayed");
+    let at = sound.windows(3).position(|bytes| bytes == [0x1f, 0x8b, 8]).unwrap();
+    let mut bytes = sound.clone();
+    bytes[at + 40] ^= 0x55;
+    write(&bytes);
+    refused("cannot be replayed");
+    for (change, why) in [
+        ("s['version'] = 2", "it was written by a newer wwwoffle, in version 2 of the format"),
+        ("s['authority'] = 'x'", "holds no private key"),
+        ("s['rules'] = 7", "its wwwoffle/fixture.json is invalid"),
+    ] {
+        write(&sound);
+        change_settings(&file, change);
+        refused(why);
+    }
+    // The authority of another fixture, and one for all hosts.
+    for (names, why) in [
+        (
+            ["-addext", "nameConstraints=critical,permitted;DNS:other.test"],
+            "it is not for the recorded host \"127.0.0.1\"",
+        ),
+        (["-days", "9"], "it is not limited to the recorded hosts"),
+    ] {
+        write(&sound);
+        let key = studio.place.home().join("key.pem");
+        let certificate = studio.place.home().join("cert.pem");
+        let mut openssl = std::process::Command::new("openssl");
+        openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]);
+        openssl.args(["-nodes", "-subj", "/CN=other", names[0], names[1], "-keyout"]).arg(&key);
+        let made = crate::harness::daemon::run(
+            {
+                openssl.arg("-out").arg(&certificate);
+                openssl
+            },
+            None,
+        );
+        assert_eq!(made.status, 0, "{made:?}");
+        let (key, certificate) = (key.to_str().unwrap(), certificate.to_str().unwrap());
+        let read = format!("s['authority'] = open('{key}').read() + open('{certificate}').read()");
+        change_settings(&file, &read);
+        refused(why);
+    }
+    std::fs::remove_file(&file).unwrap();
+    refused("it is missing, or not a file");
+}
+
+#[test]
+#[ignore = "needs curl"]
+fn nothing_recorded_before_is_lost() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.say("/", Answer::html("page"));
+    let get = format!("curl -sS {}", studio.site.url("/"));
+    studio.record(&get);
+    let before = std::fs::read(studio.file()).unwrap();
+    let same = || std::fs::read(studio.file()).unwrap() == before;
+    // Without --replace, an existing file is refused before the command runs.
+    let again = studio.run(&["--record", "site.wacz", "--", "echo", "ran"]);
+    assert_eq!((again.status, again.out.as_str()), (1, ""), "{again:?}");
+    assert!(again.err.contains("exists: --replace records it again"), "{again:?}");
+    // A run without a request, and one that is killed, leave the file as it was.
+    studio.record("true");
+    assert!(same());
+    let killed = "kill -KILL $PPID; sleep 0.2";
+    let line = ["--record", "site.wacz", "--replace", "--", "sh", "-c"];
+    let ran = studio.run(&[&line[..], &[&format!("{get}; {killed}")]].concat());
+    assert_eq!(ran.status, -1, "{ran:?}");
+    assert!(same());
+    assert_eq!(studio.replay(&["--fail-missing"], &get).out, "page");
+    assert!(same(), "a replay writes nothing");
+    for (name, why) in [("x.warc", "must end with .wacz"), ("no/x.wacz", "directory is missing")] {
+        let ran = studio.run(&["--record", name, "--", "echo", "ran"]);
+        assert!(ran.status != 0 && ran.out.is_empty() && ran.err.contains(why), "{ran:?}");
+    }
+    let ran = studio.run(&["--", "true"]);
+    assert_eq!(ran.status, 2, "{ran:?}");
+}
+
+#[test]
+#[ignore = "needs curl"]
+fn what_cannot_be_recorded_is_told() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    let site = &studio.site.origin;
+    site.say("/large", Answer::html("x".repeat(100_000)));
+    site.say("/small", Answer::html("small"));
+    site.on("/broken", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbeginning")?;
+        Ok(After::Close)
+    });
+    let url = studio.site.url("");
+    let upgrade = "-H 'Connection: Upgrade' -H 'Upgrade: websocket'";
+    let script = format!(
+        "curl -sS {url}/large | wc -c; curl -sS {url}/small; curl -s {url}/broken; \
+         curl -s http://127.0.0.1:1/; curl -s --http1.1 {upgrade} {url}/small; true"
+    );
+    let line = ["--record", "site.wacz", "--max-body", "99k", "--report", "report.json"];
+    let ran = studio.run(&[&line[..], &["--", "sh", "-c", &script]].concat());
+    assert!(ran.out.starts_with("100000\nsmallbeginning"), "{ran:?}");
+    let told = report(&studio);
+    assert_eq!((&told["recorded"], &told["not_recorded_count"]), (&1.into(), &4.into()), "{told}");
+    for (at, why) in ["larger than --max-body", "broke off", "refused", "another protocol"]
+        .into_iter()
+        .enumerate()
+    {
+        let reason = told["not_recorded"][at]["reason"].as_str().unwrap();
+        assert!(reason.contains(why), "{why}: {told}");
+        assert!(ran.err.contains(why), "{why}: {ran:?}");
+    }
+    let again = studio.replay(&["--fail-missing"], &format!("curl -s {url}/small"));
+    assert_eq!((again.status, again.out.as_str()), (0, "small"), "{again:?}");
+}
+
+#[test]
+#[ignore = "slow; needs curl"]
+fn a_body_of_two_gigabytes_passes_in_bounded_memory() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.on("/huge", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 2147483648\r\n\r\n")?;
+        let piece = vec![b'x'; 1 << 20];
+        for _ in 0..2_048 {
+            exchange.send(&piece)?;
+        }
+        Ok(After::Close)
+    });
+    let url = studio.site.url("/huge");
+    // The peak of the memory of the recorder, in KiB.
+    let script = format!("curl -sS {url} | wc -c; grep VmHWM /proc/$PPID/status");
+    let ran = studio.run(&["--record", "site.wacz", "--", "sh", "-c", &script]);
+    assert!(ran.out.starts_with("2147483648\n"), "{ran:?}");
+    assert!(ran.err.contains("larger than --max-body"), "{ran:?}");
+    let peak: u64 = ran.out.split_ascii_whitespace().nth(2).unwrap().parse().unwrap();
+    assert!(peak < 400 << 10, "{peak} KiB");
+}
