@@ -22,6 +22,7 @@ use super::decide::{DecisionInput, MethodKind, Queueing};
 use super::http2::UndeclaredBody;
 use super::intent::{Intent, wants_event_stream};
 use super::modify::Modification;
+use super::parsed_body::ParsedBody;
 use super::reload;
 use super::rules::{self, FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
@@ -179,7 +180,8 @@ impl ProxyRequest {
             |url: &mut _| Arc::new(Places::of(url, &head.fields, &owner).with_spelling(&spelling));
         let form = form.map(|body| Form { body, answers: places(&mut resource.url.clone()) });
         if let Some(form) = &form {
-            resource.url = resource.url.with_form(head.method.as_str(), &digest(&form.body));
+            let digest = form_digest(&config, &parts, &head, &form.body);
+            resource.url = resource.url.with_form(head.method.as_str(), &digest);
         }
         let places = places(&mut resource.url);
         let asked = DecisionInput {
@@ -415,7 +417,13 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     }
 }
 
-fn digest(body: &[u8]) -> [u8; 32] {
+/// The digest of a form, which is part of its key. That of a POST leaves out the fields that
+/// `near-fields` names.
+fn form_digest(config: &Config, url: &UrlParts<'_>, head: &ClientHead, body: &Bytes) -> [u8; 32] {
     use sha2::Digest;
-    sha2::Sha256::digest(body).into()
+    let ignored = config.offline_options.near_fields.of(url);
+    if ignored.is_empty() || head.method != Method::POST {
+        return sha2::Sha256::digest(body).into();
+    }
+    ParsedBody::parse(&head.fields, body, &|name| ignored.contains(name)).digest()
 }

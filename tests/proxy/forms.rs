@@ -148,6 +148,46 @@ fn a_repeated_body_of_a_program_gets_the_stored_response_offline() {
     assert_eq!((daemon.queue().len(), origin.asked("/form").len()), (0, 1));
 }
 
+/// A query with a time stamp or a nonce has one stored response if a rule names these fields.
+#[test]
+fn fields_that_select_no_content_do_not_count_offline() {
+    let rule = "[[offline-options.for]]\nurl = \"http://127.0.0.1:*/graphql\"\n\
+                near-fields = [\"time\", \"variables.nonce\"]\n";
+    let (daemon, origin) = (Daemon::configured(rule), Origin::start());
+    for path in ["/graphql", "/other"] {
+        origin.on(path, |exchange| {
+            let body = exchange.body()?.to_vec();
+            exchange.answer(&Answer::new(200, "application/json", body))
+        });
+    }
+    let ask = |path: &str, id: u8, time: u8| {
+        let body = format!(
+            "{{\"query\":\"q\",\"time\":{time},\"variables\":{{\"id\":{id},\"nonce\":{time}}}}}"
+        );
+        let (url, length) = (origin.url(path), body.len());
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}",
+            host(&url)
+        ));
+        (body, client.receive("POST").whole())
+    };
+    for (path, id) in [("/graphql", 1), ("/graphql", 2), ("/other", 1)] {
+        let (sent, got) = ask(path, id, 1);
+        assert_eq!(got.text(), sent, "the origin gets the whole body");
+    }
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    for id in [1, 2] {
+        let (_, got) = ask("/graphql", id, 9);
+        assert_eq!((got.status, status(&got)), (200, "hit; detail=offline-same-body"));
+        assert!(got.text().contains(&format!("\"id\":{id}")), "{got:?}");
+    }
+    assert_eq!(ask("/graphql", 3, 1).1.status, 504, "a field that counts");
+    assert_eq!(ask("/other", 1, 9).1.status, 504, "a URL without the rule");
+}
+
 /// A program need not know the length of its body in advance.
 #[test]
 fn a_small_body_without_a_declared_length_is_stored_like_any_other() {

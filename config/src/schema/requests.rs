@@ -70,5 +70,7 @@ section! {
         "near-answers" => near_answers: UrlRules<bool> = "true", Live, Ordinary;
         /// Names of URL arguments that do not select content, in addition to the shipped list of campaign and click identifiers.
         "near-arguments" => near_arguments: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
+        /// Names of JSON members and form fields in the body of a POST that do not select content, such as time stamps: requests that differ only there have one stored response, and one place in the queue. A name with dots is a path from the top of the JSON.
+        "near-fields" => near_fields: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
     }
 }

@@ -13,6 +13,12 @@ const MAX_NAME: usize = 127;
 pub struct ArgumentNames(Vec<String>);
 
 impl ArgumentNames {
+    /// Whether the list has no names.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the list contains `name`; case matters.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
@@ -26,7 +32,7 @@ impl ArgumentNames {
 impl Value for ArgumentNames {
     const KIND: &'static str = "argument names";
     const MEANING: &'static str = "\
-An array of names of URL arguments. A `*` at the end stands for any rest: `[\"ref\",
+An array of names of URL arguments or of fields. A `*` at the end stands for any rest: `[\"ref\",
 \"track_*\"]`.";
     const EXPECTED: &'static str = "an array of names of arguments, such as [\"ref\", \"track_*\"]";
     const JSON: &'static str = STRINGS;
