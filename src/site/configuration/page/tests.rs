@@ -289,6 +289,14 @@ fn the_options_of_a_url_are_shown_with_their_location() {
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }
+    // Each option for which a rule can be created repeats the URL, if the page has room for that.
+    for (count, is_repeated) in [(1, true), (76, true), (77, false), (300, false)] {
+        let url = format!("http://ads.example/{}", "%3C".repeat(count));
+        let page = UrlPage { url: &url, values: Some(&values), fault: None };
+        let page = url::page(&shell(), &page);
+        assert_harmless(&page);
+        assert_eq!(page.body.contains("urls?http"), is_repeated, "{count}");
+    }
     for hostile in hostile().iter().filter(|hostile| hostile.len() < 1_000) {
         for (values, fault) in
             [(Some(values.as_slice()), None), (None, None), (None, Some("no URL"))]

@@ -3,10 +3,15 @@
 use crate::page::links;
 use wwwoffle_config::OptionExplanation;
 use wwwoffle_config::schema::SECTIONS;
+use wwwoffle_url::url_encode_form_args;
 
 use super::short;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{RenderedPage, Shell, view};
+
+/// Maximum length of the URL in each link for a new rule, in bytes of an address. With longer ones
+/// the page would have more than 100 kB.
+const LONGEST_REPEATED: usize = 400;
 
 /// The content of the page.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +29,8 @@ pub struct UrlPage<'a> {
 pub fn page(shell: &Shell, content: &UrlPage<'_>) -> RenderedPage {
     let mut set = Vec::new();
     let mut unset = Vec::new();
+    let carried = url_encode_form_args(content.url.as_bytes()).len();
+    let carried = Some(content.url).filter(|_| carried <= LONGEST_REPEATED);
     let options = SECTIONS
         .iter()
         .flat_map(|section| section.options.iter().map(move |option| (section, option)));
@@ -42,7 +49,9 @@ pub fn page(shell: &Shell, content: &UrlPage<'_>) -> RenderedPage {
         let is_hidden = option.is_secret && is_set;
         let row = view! {
             name: format!("{}.{}", section.name, option.key),
-            path: links::configuration(&[section.name, option.key], Some(content.url)),
+            path: links::configuration(&[section.name, option.key], None),
+            // The form for a new rule, filled in with the URL.
+            rule_path: links::configuration(&[section.name, option.key], carried),
             value: if is_hidden { String::new() } else { short(value) },
             // Whether the value is a secret. Then the page only shows that it is set.
             is_hidden,
