@@ -16,8 +16,8 @@ use wwwoffle_spool::{KeyDirectory, Spool, Uses, WalkedEntry};
 use crate::apply;
 use crate::error::{Error, IndexFault, Result};
 use crate::name::split;
-use crate::schema;
 use crate::work_queue::WorkQueue;
+use crate::{schema, sessions};
 
 /// The maximum number of threads that read files.
 const MAX_THREADS: usize = 4;
@@ -34,9 +34,9 @@ pub(crate) const WALKED: &str = "walked";
 /// until a rebuild.
 pub(crate) const PARTIAL: &str = "partial";
 
-/// Builds the index of a spool at `path`, which must not exist. On failure the file must be
-/// removed.
-pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> {
+/// Builds the index of a spool at `path`, which must not exist, with the requests of sessions from
+/// the `old` one. On failure the file must be removed.
+pub(crate) fn build(spool: &Spool, path: &Path, old: &Path, work: &WorkQueue) -> Result<()> {
     let begun = SYSTEM_DISK.now();
     // SQLite creates world-readable files, and its log gets the permissions of this file. So the
     // file is created here first.
@@ -44,6 +44,9 @@ pub(crate) fn build(spool: &Spool, path: &Path, work: &WorkQueue) -> Result<()> 
     let connection = schema::create(path)?;
     connection.execute_batch("BEGIN")?;
     fill(&connection, spool, work)?;
+    // The old index may be missing, damaged or of another program.
+    let _copied =
+        schema::open_reader(old).and_then(|old| sessions::copy_requests(&old, &connection));
     connection.execute_batch("COMMIT")?;
     apply::count_all(&connection)?;
     schema::set_meta(&connection, WALKED, begun.as_microsecond())?;

@@ -3,7 +3,7 @@
 //! Offline nothing is fetched, so everything that was stored between two beginnings was fetched in
 //! the first of these sessions. The caller stores the times in the spool's state ([`Sessions`]).
 //! This module only stores the requests queued at the start of each session, which users can look
-//! at later. A rebuild discards them.
+//! at later. A rebuild copies them from the old index.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,6 +66,21 @@ impl Sessions {
     pub fn start_times(&self) -> &[Timestamp] {
         &self.0
     }
+}
+
+/// Copies the requests of all sessions from one index to another.
+pub(crate) fn copy_requests(from: &Connection, to: &Connection) -> Result<()> {
+    let mut find =
+        from.prepare("SELECT session, number, url, owner, queued FROM asked LIMIT ?1")?;
+    let most = i64::try_from(MAX_SESSIONS * MAX_ASKED).unwrap_or(i64::MAX);
+    let mut rows = find.query([most])?;
+    let mut add = to.prepare("INSERT OR IGNORE INTO asked VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    while let Some(row) = rows.next()? {
+        let [session, number, queued]: [i64; 3] = [row.get(0)?, row.get(1)?, row.get(4)?];
+        let [url, owner]: [String; 2] = [row.get(2)?, row.get(3)?];
+        add.execute((session, number, url, owner, queued))?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Sessions {

@@ -193,7 +193,7 @@ impl Worker {
         remove(&new)?;
         self.work.update(|progress| progress.walked = Some(0));
         let _reported_elsewhere = self.spool.flush();
-        if let Err(error) = rebuild::build(&self.spool, &new, &self.work) {
+        if let Err(error) = rebuild::build(&self.spool, &new, &self.path, &self.work) {
             // If the file cannot be removed now, the next attempt removes it.
             let _ = remove(&new);
             self.failed = Some(Instant::now());

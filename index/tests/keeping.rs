@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::{index, list, open, open_as, place, store, store_at, urls};
-use wwwoffle_index::{FILE, Filter, Index, ReindexScope, Sort, WordState};
+use wwwoffle_index::{FILE, Filter, Index, ReindexScope, SessionRequest, Sort, Viewer, WordState};
 use wwwoffle_spool::{Durability, Options, Spool, Timestamp, Update};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -143,6 +143,24 @@ fn updated_index_equals_rebuilt_index() {
     index.reindex(ReindexScope::Changed).unwrap();
     index.wait_until_current(true).unwrap();
     assert_eq!(content(&index), followed);
+}
+
+#[test]
+fn a_rebuild_keeps_the_requests_of_sessions() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    let index = index(&spool);
+    let began = Timestamp::from_second(1_700_000_000).unwrap();
+    let asked = |url: &str| SessionRequest {
+        url: url.to_owned(),
+        owner: "user:anna".to_owned(),
+        queued: began,
+    };
+    let asked = vec![asked("http://a.example/1"), asked("http://a.example/0")];
+    index.record_session_requests(began, asked.clone());
+    index.wait_until_current(false).unwrap();
+    index.reindex(ReindexScope::All).unwrap();
+    assert_eq!(index.session_requests(&Viewer::Operator, began).unwrap(), asked);
 }
 
 #[test]
