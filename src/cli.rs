@@ -52,6 +52,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use wwwoffle_config::Environment;
 
 use self::args::{Arguments, Verb};
+use self::control::RemoteDaemon;
 use self::failure::VerbFailure;
 use self::settings::Settings;
 use crate::base::exit::ExitStatus;
@@ -95,17 +96,24 @@ pub fn run<'a>(
     serve: impl FnOnce(Start, &mut Terminal<'_>) -> ExitStatus,
 ) -> u8 {
     let typed: Vec<OsString> = args.into_iter().collect();
-    let Arguments { config, spool, verb } = match args::parse(&typed) {
+    let Arguments { config, spool, daemon, verb } = match args::parse(&typed) {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error, &typed, &mut terminal).code(),
     };
     let mut context = VerbContext { settings: Settings::new(config, spool, environment), terminal };
-    let outcome = match verb {
-        Verb::Serve(typed) => {
-            let options = context.settings.serve_options(typed);
-            options.map(|options| serve(options, &mut context.terminal))
+    let outcome = match RemoteDaemon::of(daemon, &mut context.terminal) {
+        Err(failure) => Err(failure),
+        Ok(Some(daemon)) if !verb.works_elsewhere() => Err(daemon.not_here()),
+        Ok(daemon) => {
+            context.settings.remote = daemon;
+            match verb {
+                Verb::Serve(typed) => {
+                    let options = context.settings.serve_options(typed);
+                    options.map(|options| serve(options, &mut context.terminal))
+                }
+                verb => verbs::run(verb, &mut context),
+            }
         }
-        verb => verbs::run(verb, &mut context),
     };
     let VerbContext { terminal, .. } = context;
     let flushed = terminal.stdout.flush().map_err(VerbFailure::from);
@@ -143,14 +151,17 @@ fn tip(error: &clap::Error, typed: &[OsString]) -> String {
     let tip = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(given))
             if error.kind() == ErrorKind::UnknownArgument
-                && ["--config", "--spool"].contains(&given.as_str()) =>
+                && BEFORE_VERB.contains(&given.as_str()) =>
         {
-            "--config FILE and --spool DIR go before the verb.\n"
+            "--config, --spool, --daemon, --password-file and --ca go before the verb.\n"
         }
         _ => "",
     };
     tip.to_owned()
 }
+
+/// The options that go before the verb.
+const BEFORE_VERB: [&str; 5] = ["--config", "--spool", "--daemon", "--password-file", "--ca"];
 
 /// Options of WWWOFFLE 2.9, and the verbs that replace them.
 const FORMER: [(&str, &str); 15] = [

@@ -4,6 +4,7 @@ mod browse;
 mod config_changes;
 mod config_pages;
 mod edit_verbs;
+mod elsewhere;
 mod fixture_clients;
 mod fixture_faults;
 mod fixture_requests;

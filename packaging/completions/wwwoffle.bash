@@ -103,6 +103,9 @@ _wwwoffle() {
             wwwoffle,rm)
                 cmd="wwwoffle__subcmd__rm"
                 ;;
+            wwwoffle,run)
+                cmd="wwwoffle__subcmd__run"
+                ;;
             wwwoffle,runs)
                 cmd="wwwoffle__subcmd__runs"
                 ;;
@@ -218,7 +221,7 @@ _wwwoffle() {
 
     case "${cmd}" in
         wwwoffle)
-            opts="-h -V --config --spool --help --version browse serve stop status online offline autodial auto get runs downloads usage queue fetch monitor ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca service hash url help"
+            opts="-h -V --config --spool --daemon --password-file --ca --help --version browse run serve stop status online offline autodial auto get runs downloads usage queue fetch monitor ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca service hash url help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -229,6 +232,18 @@ _wwwoffle() {
                     return 0
                     ;;
                 --spool)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --daemon)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --password-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ca)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1272,6 +1287,60 @@ _wwwoffle() {
             case "${prev}" in
                 --owner)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__run)
+            opts="-h --record --replace --replay --record-missing --local --max-body --ignore-argument --ignore-field --ignore-body --match-header --each-once --all-fields --slow --drop --fail-missing --report --report-format --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --record)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --replay)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-body)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-argument)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --ignore-field)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --match-header)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --slow)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --drop)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --report-format)
+                    COMPREPLY=($(compgen -W "json junit" -- "${cur}"))
                     return 0
                     ;;
                 *)

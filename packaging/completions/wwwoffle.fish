@@ -1,6 +1,6 @@
 # Print an optspec for argparse to handle cmd's options that are independent of any subcommand.
 function __fish_wwwoffle_global_optspecs
-    string join \n config= spool= h/help V/version
+    string join \n config= spool= daemon= password-file= ca= h/help V/version
 end
 
 function __fish_wwwoffle_needs_command
@@ -26,9 +26,13 @@ end
 
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -l config -d 'The configuration file; by default the one named by the variable `WWWOFFLE_CONFIG`, else that of this user, else that of the machine' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -l spool -d 'The spool, by which a verb also finds its daemon; by default the configured one' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -l daemon -d 'A daemon on another machine, such as `https://ship.lan:8080`, in place of the one on the spool' -r
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -l password-file -d 'The file with the control password of that daemon; without it, a terminal asks for the password' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -l ca -d 'The file with the certificate authority of that daemon, as `wwwoffle ca export` prints it, if this machine does not trust it' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -s V -l version -d 'Print version'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "browse" -d 'Start a browser that uses the proxy and trusts its certificates'
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "run" -d 'Run a command while its requests are recorded, or answered from a recording'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "serve" -d 'Run the daemon in the foreground'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "stop" -d 'Stop the daemon, and wait until it has stopped'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "status" -d 'Show the mode, its last changes, the queue, and the work in progress'
@@ -70,6 +74,25 @@ complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "help" -d 'Explain
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand browse" -l browser -d 'chromium, chrome, brave, edge, vivaldi or firefox, or the path of a browser [default: the first of these that is installed]' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand browse" -l profile -d 'The directory of the browser\'s profile [default: one in this user\'s state directory, `~/.local/state/wwwoffle/browse`]' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand browse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l record -d 'Record every exchange of the command in this file, which ends in .wacz' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l replay -d 'Answer the requests of the command from this file; nothing goes out' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l max-body -d 'Do not record bodies longer than this, such as 200M' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l ignore-argument -d 'An argument of the URL that does not count, such as t or utm_*; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l ignore-field -d 'A member of a JSON body or a field of a form that does not count, at any depth, or a path such as variables.now; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l match-header -d 'A header field that counts, such as accept-language; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l slow -d 'Simulate a slow link: 2g, 3g or 4g' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l drop -d 'Break off this share of the responses, such as 5%' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l report -d 'Write a report to this file' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l report-format -d 'The format of the report [default: junit if the file ends in .xml, else json]' -r -f -a "json\t'One JSON object'
+junit\t'XML as JUnit writes it, for the reports of CI systems'"
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l replace -d 'Replace the file if it exists. The old one stays until the command has ended'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l record-missing -d 'Forward requests without a recorded response, and add them to the file'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l local -d 'Requests to this machine (localhost, 127.0.0.1) go through the proxy too'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l ignore-body -d 'The body does not count'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l each-once -d 'Each recorded response answers one request. Without it, the last of several responses to the same request is repeated'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l all-fields -d 'Send Date, Age, Via and Cache-Status as recorded'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -l fail-missing -d 'Fail if a request has no recorded response, even if the command succeeds'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand serve" -l spool -d 'The spool. Takes precedence over `--spool` before the verb and over the configuration' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand serve" -l listen -d 'An address to listen on, instead of the configured ones; may be repeated' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand serve" -l mode -d 'The mode to start in, instead of the one at the last stop: online, offline, autodial, auto' -r

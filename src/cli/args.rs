@@ -1,6 +1,7 @@
 //! The command line as typed, validated. What it means is decided by the verbs.
 
 mod authority;
+mod daemon;
 mod exchange;
 mod fetch;
 mod fixture;
@@ -18,6 +19,7 @@ use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subc
 use wwwoffle_config::LogLevel;
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
+pub(crate) use self::daemon::DaemonArgs;
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
 pub(crate) use self::fixture::{AnswerArgs, ReportFormat, RuleArgs, RunArgs};
@@ -47,6 +49,8 @@ pub(crate) struct Arguments {
     /// The spool, by which a verb also finds its daemon; by default the configured one.
     #[arg(long, value_name = "DIR")]
     pub(crate) spool: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) daemon: DaemonArgs,
     #[command(subcommand)]
     pub(crate) verb: Verb,
 }

@@ -1,5 +1,6 @@
-//! A client for the API, over the Unix socket in the spool.
+//! A client for the API, over the Unix socket in the spool, or at the port of another machine.
 
+mod remote;
 mod upload;
 
 use std::{
@@ -13,8 +14,10 @@ use http_body_util::BodyExt as _;
 use hyper::{Method, Request, Response, body::Incoming, client::conn::http1, header};
 use hyper_util::rt::TokioIo;
 use serde::{Serialize, de::DeserializeOwned};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
+pub(crate) use self::remote::RemoteDaemon;
 use super::config;
 use super::failure::{VerbFailure, VerbResult};
 use crate::base::control_path::ControlPath;
@@ -35,11 +38,25 @@ const LONGEST_LINE: usize = 8 << 20;
 /// The type of a request body that is one JSON value.
 const JSON: &str = "application/json";
 
-/// A client of the daemon that has the spool open.
+/// A client of a daemon.
 #[derive(Debug)]
 pub(crate) struct Control {
-    spool: PathBuf,
+    to: DaemonAddress,
 }
+
+#[derive(Debug)]
+enum DaemonAddress {
+    /// The daemon that has this spool open.
+    Spool(PathBuf),
+    Elsewhere(RemoteDaemon),
+}
+
+/// A connection to a daemon, in bytes.
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for T {}
+
+type ApiStream = Box<dyn ByteStream>;
 
 /// A function that is called with each line of a stream.
 type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> VerbResult<()>;
@@ -47,7 +64,12 @@ type EachLine<'a> = &'a mut dyn FnMut(&[u8]) -> VerbResult<()>;
 impl Control {
     /// Creates a client of the daemon on the spool at `spool`, whether the daemon runs or not.
     pub(crate) fn new(spool: &Path) -> Self {
-        Self { spool: spool.to_owned() }
+        Self { to: DaemonAddress::Spool(spool.to_owned()) }
+    }
+
+    /// Creates a client of a daemon on another machine, whether it can be reached or not.
+    pub(crate) fn remote(daemon: RemoteDaemon) -> Self {
+        Self { to: DaemonAddress::Elsewhere(daemon) }
     }
 
     /// Sends a request that changes nothing.
@@ -104,10 +126,11 @@ impl Control {
     /// Sends a request, and reads the body of its response with `read`.
     fn exchange<T>(
         &self,
-        request: Request<Body>,
+        mut request: Request<Body>,
         read: impl AsyncFnOnce(Incoming) -> VerbResult<T>,
     ) -> VerbResult<T> {
         run(async {
+            self.sign(&mut request).await?;
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
                 let response = head(sender.send_request(request)).await?;
@@ -117,40 +140,64 @@ impl Control {
         })
     }
 
-    async fn connect(&self) -> VerbResult<(http1::SendRequest<Body>, ApiConnection)> {
-        let path = ControlPath::of(&self.spool).map_err(|error| self.unreachable(&error))?;
-        let stream =
-            UnixStream::connect(path.as_path()).await.map_err(|error| self.unreachable(&error))?;
-        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))
+    /// Adds to a request what a daemon on another machine needs: a login, and for a change the
+    /// token, which is in the page `/`.
+    async fn sign(&self, request: &mut Request<Body>) -> VerbResult<()> {
+        let DaemonAddress::Elsewhere(daemon) = &self.to else { return Ok(()) };
+        if *request.method() == Method::POST && daemon.token.get().is_none() {
+            let mut home = self::request(Method::GET, "/", JSON, body::empty())?;
+            daemon.sign(&mut home)?;
+            let (mut sender, connection) = self.connect().await?;
+            let talk = async {
+                let response = head(sender.send_request(home)).await?;
+                collect(check_status(response).await?.into_body()).await
+            };
+            daemon.note_token(&drive(connection, talk).await?)?;
+        }
+        daemon.sign(request)
     }
 
-    fn unreachable(&self, error: &io::Error) -> VerbFailure {
-        let spool = self.spool.display();
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => VerbFailure::Said(
-                ExitStatus::NoDaemon,
-                format!(
-                    "no daemon is running on the spool {spool}: start one with `wwwoffle serve`, \
-                     or name another spool with --spool DIR"
-                ),
-            ),
-            io::ErrorKind::PermissionDenied => VerbFailure::Said(
-                ExitStatus::BadSpool,
-                format!(
-                    "the spool {spool} belongs to another user, and only that user may control its \
-                     daemon"
-                ),
-            ),
-            // For example, a daemon that is too busy to accept the connection.
-            _ => VerbFailure::failed(
-                format_args!("cannot reach the daemon on the spool {spool}; try again"),
-                error,
-            ),
-        }
+    async fn connect(&self) -> VerbResult<(http1::SendRequest<Body>, ApiConnection)> {
+        let stream = match &self.to {
+            DaemonAddress::Spool(spool) => connect_to_socket(spool).await?,
+            DaemonAddress::Elsewhere(daemon) => daemon.connect().await?,
+        };
+        http1::handshake(TokioIo::new(stream)).await.map_err(|error| broken(&error))
     }
 }
 
-type ApiConnection = http1::Connection<TokioIo<UnixStream>, Body>;
+async fn connect_to_socket(spool: &Path) -> VerbResult<ApiStream> {
+    let path = ControlPath::of(spool).map_err(|error| unreachable(spool, &error))?;
+    let stream = UnixStream::connect(path.as_path()).await;
+    Ok(Box::new(stream.map_err(|error| unreachable(spool, &error))?))
+}
+
+fn unreachable(spool: &Path, error: &io::Error) -> VerbFailure {
+    let spool = spool.display();
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => VerbFailure::Said(
+            ExitStatus::NoDaemon,
+            format!(
+                "no daemon is running on the spool {spool}: start one with `wwwoffle serve`, \
+                     or name another spool with --spool DIR"
+            ),
+        ),
+        io::ErrorKind::PermissionDenied => VerbFailure::Said(
+            ExitStatus::BadSpool,
+            format!(
+                "the spool {spool} belongs to another user, and only that user may control its \
+                     daemon"
+            ),
+        ),
+        // For example, a daemon that is too busy to accept the connection.
+        _ => VerbFailure::failed(
+            format_args!("cannot reach the daemon on the spool {spool}; try again"),
+            error,
+        ),
+    }
+}
+
+type ApiConnection = http1::Connection<TokioIo<ApiStream>, Body>;
 
 fn run<Answer>(talk: impl Future<Output = VerbResult<Answer>>) -> VerbResult<Answer> {
     tokio::runtime::Builder::new_current_thread()

@@ -36,7 +36,7 @@ pub(super) const GROUPS: [VerbGroup; 8] = [
     },
     VerbGroup { task: "Set up", verbs: &["config", "service", "passwd", "ca"] },
     VerbGroup { task: "Exchange and check", verbs: &["import", "export", "fsck", "reindex"] },
-    VerbGroup { task: "Programs and help", verbs: &["hash", "url", "help"] },
+    VerbGroup { task: "Programs and help", verbs: &["run", "hash", "url", "help"] },
 ];
 
 impl VerbGroup {

@@ -5,6 +5,7 @@ use wwwoffle_spool::{Entry, Lookup, Place, Reader, Summary, Timestamp};
 use super::args::HistoryArgs;
 use super::failure::VerbResult;
 use super::files::{find, places, print_json, reader};
+use super::info::call;
 use super::settings::Settings;
 use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
@@ -28,6 +29,9 @@ pub(super) fn run(typed: HistoryArgs, context: &mut VerbContext<'_>) -> VerbResu
             // The daemon assumes `Owner::Local` for requests through its socket.
             let owner = (owner != Owner::Local).then(|| owner.to_string());
             settings.control()?.post(call, &VersionRequest { url, stored, owner })?
+        }
+        None if settings.remote.is_some() => {
+            settings.control()?.get(&call("/api/history", &url, &owner))?
         }
         None => listed(&url, &owner, settings)?,
     };

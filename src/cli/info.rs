@@ -1,16 +1,17 @@
 //! `wwwoffle info`: the details of one URL, without its body.
 
+use std::fmt::Display;
 use std::io::Write;
 
-use wwwoffle_url::CanonicalUrl;
+use serde::Serialize;
+use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
-use super::VerbContext;
 use super::failure::VerbResult;
 use super::files::{find, places, print_json, reader};
+use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::owner::Owner;
 use crate::base::shown;
-use crate::base::text::Text;
 use crate::fetch::recurse::complete::{self, OfReader, StoredPage};
 use crate::site::info::entry_info as info;
 use wwwoffle_api::{
@@ -26,6 +27,10 @@ pub(crate) fn print(
     context: &mut VerbContext<'_>,
 ) -> VerbResult {
     let VerbContext { settings, terminal } = context;
+    if settings.remote.is_some() {
+        let info: Info<String> = settings.control()?.get(&call("/api/info", url, owner))?;
+        return output(&info, json, terminal);
+    }
     let local = settings.local_host()?;
     let places = places(url, owner, &local)?;
     let reader = reader(settings)?;
@@ -42,15 +47,36 @@ pub(crate) fn print(
     let info = info::of(&places.public, entry.as_ref(), parts);
     let pins = reader.pins()?;
     let info = Info { pinned: pins.contains(&info.url), ..info };
+    output(&info, json, terminal)
+}
+
+/// Returns the call of the API for a URL and its owner.
+pub(super) fn call(path: &str, url: &str, owner: &Owner) -> String {
+    let call = format!("{path}?url={}", url_encode_form_args(url.as_bytes()));
+    // Without an owner, the daemon uses that of the caller.
+    match owner {
+        Owner::Local => call,
+        other => {
+            let owner = other.to_string();
+            format!("{call}&owner={}", url_encode_form_args(owner.as_bytes()))
+        }
+    }
+}
+
+fn output<T: Display + Serialize>(
+    info: &Info<T>,
+    json: bool,
+    terminal: &mut Terminal<'_>,
+) -> VerbResult {
     if json {
-        print_json(&info, terminal.stdout)?;
+        print_json(info, terminal.stdout)?;
     } else {
-        print_info(&info, terminal.stdout)?;
+        print_info(info, terminal.stdout)?;
     }
     Ok(if info.kept.is_some() { ExitStatus::Done } else { ExitStatus::Failed })
 }
 
-fn print_info(info: &Info<Text>, out: &mut dyn Write) -> VerbResult<()> {
+fn print_info<T: Display>(info: &Info<T>, out: &mut dyn Write) -> VerbResult<()> {
     writeln!(out, "url         {}", shown::line(&info.url))?;
     writeln!(out, "key         {}", info.key)?;
     match &info.kept {
@@ -59,7 +85,11 @@ fn print_info(info: &Info<Text>, out: &mut dyn Write) -> VerbResult<()> {
     }
 }
 
-fn print_kept(info: &Info<Text>, copy: &StoredInfo, out: &mut dyn Write) -> VerbResult<()> {
+fn print_kept<T: Display>(
+    info: &Info<T>,
+    copy: &StoredInfo,
+    out: &mut dyn Write,
+) -> VerbResult<()> {
     let owner = copy.whose.owner.as_deref().unwrap_or("everyone");
     writeln!(out, "owner       {}", shown::line(owner))?;
     if let Some(login) = &copy.whose.login {
@@ -120,7 +150,7 @@ fn print_certificate(certificate: &Certificate, out: &mut dyn Write) -> VerbResu
     Ok(())
 }
 
-fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> VerbResult<()> {
+fn print_parts<T: Display>(parts: &PageParts<T>, out: &mut dyn Write) -> VerbResult<()> {
     let counts = parts.counts;
     let parts_text = [
         (counts.kept, PartState::Kept),
@@ -145,7 +175,7 @@ fn print_parts(parts: &PageParts<Text>, out: &mut dyn Write) -> VerbResult<()> {
     Ok(())
 }
 
-fn print_part(part: &PartItem<Text>, out: &mut dyn Write) -> VerbResult<()> {
+fn print_part<T: Display>(part: &PartItem<T>, out: &mut dyn Write) -> VerbResult<()> {
     let from = part.from.as_deref().map(|from| format!(", from {}", shown::line(from)));
     let why = part.reason.as_ref().map(|why| format!(": {}", shown::line(&why.to_string())));
     let (state, url, class) = (part.state.as_str(), shown::line(&part.url), &part.class);

@@ -15,7 +15,8 @@ use wwwoffle_url::CanonicalUrl;
 /// Lists the entries, unsorted, or the queued requests, oldest first. Other lists come from the
 /// index.
 pub(super) fn list(typed: &ListArgs, context: &mut VerbContext<'_>) -> VerbResult {
-    if typed.needs_index() {
+    let is_remote = context.settings.remote.is_some();
+    if typed.needs_index() || is_remote && typed.url().is_none() {
         return index::list(typed, context);
     }
     let json = typed.json;

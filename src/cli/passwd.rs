@@ -50,6 +50,12 @@ fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> VerbResul
     }
 }
 
+/// Asks for a password in the terminal, without echo.
+pub(super) fn ask(question: &str, terminal: &mut Terminal<'_>) -> VerbResult<String> {
+    let _silence = Silence::begin()?;
+    prompt(question, terminal)
+}
+
 fn prompt(prompt: &str, terminal: &mut Terminal<'_>) -> VerbResult<String> {
     write!(terminal.stderr, "{prompt}")?;
     terminal.stderr.flush()?;

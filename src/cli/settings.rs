@@ -6,7 +6,7 @@ use wwwoffle_config::{Config, ConfigLookup, Environment, Faults, LoadedConfig, l
 use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
-use super::control::Control;
+use super::control::{Control, RemoteDaemon};
 use super::failure::{VerbFailure, VerbResult};
 use super::programs;
 use crate::base::exit::ExitStatus;
@@ -21,6 +21,8 @@ pub(crate) struct Settings<'a> {
     pub(crate) config_file: Option<PathBuf>,
     pub(crate) spool: Option<PathBuf>,
     pub(crate) environment: &'a Environment,
+    /// The daemon on another machine, in place of the one on the spool.
+    pub(crate) remote: Option<RemoteDaemon>,
     /// The configuration, once read. It is cached because this process may later become a user
     /// without permission to read the file.
     read: OnceCell<Config>,
@@ -32,7 +34,7 @@ impl<'a> Settings<'a> {
         spool: Option<PathBuf>,
         environment: &'a Environment,
     ) -> Self {
-        Self { config_file, spool, environment, read: OnceCell::new() }
+        Self { config_file, spool, environment, remote: None, read: OnceCell::new() }
     }
 
     /// Returns the options to run the daemon with.
@@ -59,10 +61,13 @@ impl<'a> Settings<'a> {
         Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager, fixture })
     }
 
-    /// Returns a client of the daemon on the spool, whether the daemon runs or not. With `--spool`,
-    /// this needs no configuration.
+    /// Returns a client of the daemon on the spool, whether the daemon runs or not, or of the one on
+    /// another machine. With `--spool`, this needs no configuration.
     pub(crate) fn control(&self) -> VerbResult<Control> {
-        Ok(Control::new(&self.spool()?))
+        match &self.remote {
+            Some(daemon) => Ok(Control::remote(daemon.clone())),
+            None => Ok(Control::new(&self.spool()?)),
+        }
     }
 
     /// Returns a client of the daemon on the spool. `None` if no daemon runs.
@@ -77,9 +82,10 @@ impl<'a> Settings<'a> {
 
     /// Returns the path of the spool that verbs use.
     pub(crate) fn spool(&self) -> VerbResult<PathBuf> {
-        match &self.spool {
-            Some(spool) => Ok(spool.clone()),
-            None => self.spool_of(&self.config()?),
+        match (&self.remote, &self.spool) {
+            (Some(daemon), _) => Err(daemon.not_here()),
+            (None, Some(spool)) => Ok(spool.clone()),
+            (None, None) => self.spool_of(&self.config()?),
         }
     }
 

@@ -94,6 +94,57 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
     }
 }
 
+impl Verb {
+    /// Whether the verb also works with a daemon on another machine: it only calls the API.
+    pub(super) fn works_elsewhere(&self) -> bool {
+        match self {
+            Self::Fetch(typed) => typed.bundle.is_none(),
+            Self::Config { verb } => !matches!(
+                verb,
+                ConfigVerb::Explain { .. }
+                    | ConfigVerb::Import { .. }
+                    | ConfigVerb::Check { .. }
+                    | ConfigVerb::Path
+                    | ConfigVerb::Show
+            ),
+            Self::Kept(verb) => matches!(
+                verb,
+                SpoolVerb::Mv(_) | SpoolVerb::Write(_) | SpoolVerb::Gzip(_) | SpoolVerb::Gunzip(_)
+            ),
+            Self::Online
+            | Self::Offline
+            | Self::Autodial
+            | Self::Auto
+            | Self::Status { .. }
+            | Self::Get(_)
+            | Self::Runs { .. }
+            | Self::Downloads { .. }
+            | Self::Usage(_)
+            | Self::Queue(_)
+            | Self::Monitor { .. }
+            | Self::Ls(_)
+            | Self::Index(_)
+            | Self::Info { .. }
+            | Self::History(_)
+            | Self::Purge(_)
+            | Self::Pin { .. }
+            | Self::Unpin { .. }
+            | Self::Rm { .. } => true,
+            Self::Browse(_)
+            | Self::Run(_)
+            | Self::Serve(_)
+            | Self::Stop
+            | Self::Cat { .. }
+            | Self::Passwd { .. }
+            | Self::Ca { .. }
+            | Self::Service { .. }
+            | Self::Hash { .. }
+            | Self::Url(_)
+            | Self::Help { .. } => false,
+        }
+    }
+}
+
 fn mode(mode: ModeSetting, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
     let change: ModeChange = settings.control()?.post("/api/mode", &ModeRequest { mode })?;
