@@ -151,9 +151,11 @@ fn a_repeated_body_of_a_program_gets_the_stored_response_offline() {
 /// A query with a time stamp or a nonce has one stored response if a rule names these fields.
 #[test]
 fn fields_that_select_no_content_do_not_count_offline() {
-    let rule = "[[offline-options.for]]\nurl = \"http://127.0.0.1:*/graphql\"\n\
-                near-fields = [\"time\", \"variables.nonce\"]\n";
-    let (daemon, origin) = (Daemon::configured(rule), Origin::start());
+    let origin = Origin::start();
+    let daemon = Daemon::configured(&format!(
+        "[[offline-options.for]]\nurl = \"{}\"\nnear-fields = [\"time\", \"variables.nonce\"]\n",
+        origin.url("/graphql")
+    ));
     for path in ["/graphql", "/other"] {
         origin.on(path, |exchange| {
             let body = exchange.body()?.to_vec();
