@@ -39,7 +39,7 @@ pub struct Fixture {
     pub settings: FixtureSettings,
 }
 
-/// The member [`SETTINGS`].
+/// The settings of a fixture, from its member `wwwoffle/fixture.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FixtureSettings {

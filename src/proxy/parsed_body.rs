@@ -80,7 +80,9 @@ fn remove(value: &mut Value, path: &str, is_ignored: IgnoredFields<'_>) {
             }
         }
         Value::Array(values) => {
-            values.iter_mut().for_each(|value| remove(value, path, is_ignored));
+            for value in values {
+                remove(value, path, is_ignored);
+            }
         }
         _ => {}
     }

@@ -48,7 +48,7 @@ impl Replayed {
 
     /// Records a program, and compares its output with that of two replays. Returns the output.
     fn check(&self, program: &[&str]) -> String {
-        let recorded = self.studio.run(&self.line(&["--record", "site.wacz"], program));
+        let recorded = self.studio.run(&options_and(&["--record", "site.wacz"], program));
         assert_eq!(recorded.status, 0, "{recorded:?}");
         let before = self.studio.site.origin.seen().len();
         assert!(before > 0, "{recorded:?}");
@@ -70,13 +70,14 @@ impl Replayed {
     }
 
     fn replay(&self, program: &[&str]) -> Ran {
-        let line = self.line(&["--replay", "site.wacz", "--fail-missing"], program);
+        let line = options_and(&["--replay", "site.wacz", "--fail-missing"], program);
         without_a_way_out(&self.studio, &line)
     }
+}
 
-    fn line<'a>(&self, options: &[&'a str], program: &[&'a str]) -> Vec<&'a str> {
-        [options, &["--"], program].concat()
-    }
+/// The arguments of `wwwoffle run` with a program.
+fn options_and<'a>(options: &[&'a str], program: &[&'a str]) -> Vec<&'a str> {
+    [options, &["--"], program].concat()
 }
 
 /// Checks a program whose text has `URL` for the site and `PAGE` for the number of a page.
@@ -229,7 +230,7 @@ fn pip_and_npm_are_replayed_without_a_network() {
     std::fs::remove_file(replayed.studio.file()).unwrap();
     let npm = format!(
         "rm -rf node_modules package* .npm && npm install --loglevel error --no-audit --no-fund \
-         --registry {local}/ demo && cat node_modules/demo/package.json"
+         --registry {local}/ demo >&2 && cat node_modules/demo/package.json"
     );
     assert!(replayed.check(&["sh", "-c", &npm]).contains("1.0.0"));
 }

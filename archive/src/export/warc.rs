@@ -110,8 +110,8 @@ impl<W: Write> WarcWriter<W> {
         let date = time(*when);
         // The offset makes the ids of equal exchanges differ.
         let seed = self.offset.to_be_bytes();
-        let ids = [b"response" as &[u8], b"request"].map(|kind| id(&[kind, url.as_bytes(), &seed]));
-        let [response_id, request_id] = ids;
+        let [response_id, request_id] =
+            ["response", "request"].map(|kind| id(&[kind.as_bytes(), url.as_bytes(), &seed]));
         let fields = [
             ("WARC-Record-ID", response_id.clone()),
             ("WARC-Date", date.clone()),
