@@ -122,7 +122,8 @@ fn with_systemctl(fail: &str) -> (Daemon, PathBuf) {
     let (bin, calls) = (daemon.home().join("bin"), daemon.home().join("calls"));
     std::fs::create_dir(&bin).unwrap();
     let script = format!(
-        "#!/bin/sh\necho \"$@\" >> {calls:?}\ncase \"$*\" in *{fail}*) echo broken >&2; exit 1;; esac\n"
+        "#!/bin/sh\necho \"$@\" >> '{}'\ncase \"$*\" in *{fail}*) echo broken >&2; exit 1;; esac\n",
+        calls.display()
     );
     write(bin.join("systemctl"), script).unwrap();
     set_permissions(bin.join("systemctl"), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -14,7 +14,8 @@ use crate::security::logins::{PASSWORD, login, users};
 fn logging(format: &str, config: &str) -> (Daemon, PathBuf) {
     let mut daemon = Daemon::prepare(Some(""));
     let log = daemon.home().join("access.log");
-    let options = format!("access-log = {log:?}\naccess-log-format = \"{format}\"\n");
+    let to = log.display();
+    let options = format!("access-log = \"{to}\"\naccess-log-format = \"{format}\"\n");
     write(daemon.config_file(), format!("[startup]\n{options}{config}")).unwrap();
     daemon.up();
     (daemon, log)

@@ -18,13 +18,13 @@ fn every_verb_is_in_one_group_and_the_first_has_five() {
     let mut grouped: Vec<&str> = GROUPS
         .iter()
         .flat_map(|group| group.commands(&command))
-        .map(|verb| verb.get_name())
+        .map(clap::Command::get_name)
         .collect();
-    let mut verbs: Vec<&str> = command.get_subcommands().map(|verb| verb.get_name()).collect();
+    let mut verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
     grouped.sort_unstable();
     verbs.sort_unstable();
     assert_eq!(grouped, verbs);
-    let first: Vec<&str> = GROUPS[0].commands(&command).map(|verb| verb.get_name()).collect();
+    let first: Vec<&str> = GROUPS[0].commands(&command).map(clap::Command::get_name).collect();
     assert_eq!(first, ["browse", "serve", "status", "offline", "online"]);
 }
 
