@@ -8,7 +8,6 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use serde_json::json;
 use wwwoffle_config::AccessLogFormat;
-use wwwoffle_http::head::is_credential_argument;
 
 use crate::base::shown;
 use crate::base::statistics::Outcome;
@@ -111,18 +110,8 @@ impl AccessLine<'_> {
 fn url(bytes: &[u8]) -> String {
     let (text, rest) = bytes.split_at_checked(MAX_TEXT).unwrap_or((bytes, b""));
     let text = shown::without_any_credentials(&String::from_utf8_lossy(text));
-    let text = without_secret_arguments(&text);
+    let text = shown::without_secret_arguments(&text);
     if rest.is_empty() { text } else { text + "..." }
-}
-
-/// Replaces the values of arguments that are probably credentials.
-fn without_secret_arguments(url: &str) -> String {
-    let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
-    let arguments = query.split('&').map(|argument| match argument.split_once('=') {
-        Some((name, _)) if is_credential_argument(name) => format!("{name}=***"),
-        _ => argument.to_owned(),
-    });
-    format!("{before}?{}", arguments.collect::<Vec<_>>().join("&"))
 }
 
 /// Escapes a text as Apache and nginx do: `"`, `\`, control characters and all bytes above 126.
