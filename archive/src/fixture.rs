@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::export::ExportOptions;
+use crate::refusal::Reason;
 
 /// The member with the settings of a fixture.
 pub(crate) const SETTINGS: &str = "wwwoffle/fixture.json";
@@ -99,6 +100,15 @@ impl Fixture {
         read::fixture(path)
     }
 
+    /// Checks that a fixture can be written to this path, by creating a temporary file beside it.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be created.
+    pub fn check_writable(path: &Path) -> Result<()> {
+        write::check(path)
+    }
+
     /// Writes the fixture. The file gets its name when it is complete, so an earlier file of this
     /// name stays until then.
     ///
@@ -110,11 +120,24 @@ impl Fixture {
     }
 }
 
+/// The length of the ids and the digest by which a fixture refers to an exchange, in bytes.
+const REFERENCES: usize = 512;
+
 impl RecordedExchange {
     /// The approximate memory use, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         let lengths = [&self.request, &self.response].map(|one| one.head.len() + one.body.len());
-        u64::try_from(lengths.iter().sum::<usize>()).unwrap_or(u64::MAX)
+        let length = lengths.iter().sum::<usize>() + self.url.len() + REFERENCES;
+        u64::try_from(length).unwrap_or(u64::MAX)
+    }
+
+    /// The exchange as it will be read from a fixture, without its bodies.
+    ///
+    /// # Errors
+    ///
+    /// If a fixture cannot hold the exchange, for example because a head is too long.
+    pub fn as_read(&self) -> std::result::Result<Self, Reason> {
+        read::check_exchange(self)
     }
 }

@@ -16,6 +16,8 @@ pub(crate) const MAX_HEAD: usize = wwwoffle_spool::MAX_HEAD;
 /// The largest number of fields of a head.
 const MAX_FIELDS: usize = 500;
 
+const NO_REQUEST_LINE: &str = "has a request without a request line";
+
 /// Hop-by-hop fields (RFC 9110 §7.6.1). They describe one connection, so they are not stored.
 const ONE_HOP: [&str; 9] = [
     "connection",
@@ -120,6 +122,12 @@ fn lines(head: &[u8]) -> Vec<Vec<u8>> {
 impl ResponseHead {
     /// Parses a received head.
     pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
+        let parsed = Self::parse_recorded(head)?;
+        if parsed.status < 600 { Ok(parsed) } else { Err("has no status".into()) }
+    }
+
+    /// Parses a head of a fixture, which may have any status of three digits.
+    pub(crate) fn parse_recorded(head: &[u8]) -> Result<Self, Reason> {
         let lines = lines(head);
         let first = lines.first().map(Vec::as_slice).unwrap_or_default();
         let rest = first.strip_prefix(b"HTTP/").ok_or("does not begin with a status line")?;
@@ -128,7 +136,7 @@ impl ResponseHead {
         let _version = words.next();
         let status = words.next().filter(|word| word.len() == 3);
         let status = status.and_then(|word| word.parse::<u16>().ok()).ok_or("has no status")?;
-        if !(100..600).contains(&status) {
+        if status < 100 {
             return Err("has no status".into());
         }
         let is_plain = |character: &char| (' '..='~').contains(character);
@@ -168,15 +176,23 @@ impl ResponseHead {
 impl RequestHead {
     /// Parses a recorded request head.
     pub(crate) fn parse(head: &[u8]) -> Result<Self, Reason> {
+        let parsed = Self::parse_recorded(head)?;
+        let Self { method, target, .. } = &parsed;
+        let is_method = method.bytes().all(|byte| byte.is_ascii_uppercase()) && method.len() <= 20;
+        if is_method && target.is_ascii() { Ok(parsed) } else { Err(NO_REQUEST_LINE.into()) }
+    }
+
+    /// Parses a head of a fixture, which may have any method, and a target with UTF-8 text.
+    pub(crate) fn parse_recorded(head: &[u8]) -> Result<Self, Reason> {
         let lines = lines(head);
         let first = lines.first().map(Vec::as_slice).unwrap_or_default();
-        let text = String::from_utf8_lossy(first);
+        let text = std::str::from_utf8(first).map_err(|_| NO_REQUEST_LINE)?;
         let mut words = text.split_ascii_whitespace();
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let is_method = method.bytes().all(|byte| byte.is_ascii_uppercase()) && method.len() <= 20;
-        let is_target = target.bytes().all(|byte| (b'!'..=b'~').contains(&byte));
+        let is_method = method.bytes().all(is_token);
+        let is_target = !target.bytes().any(|byte| byte.is_ascii_control());
         if method.is_empty() || !is_method || target.is_empty() || !is_target {
-            return Err("has a request without a request line".into());
+            return Err(NO_REQUEST_LINE.into());
         }
         let fields = Fields::parse(lines.get(1..).unwrap_or_default())?;
         Ok(Self { method: method.to_owned(), target: target.to_owned(), fields })

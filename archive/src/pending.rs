@@ -27,6 +27,11 @@ impl PendingFile {
         Ok(Self { file, path, to: to.to_owned(), offset: 0, is_done: false })
     }
 
+    /// The temporary name.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Syncs the file and renames it. An existing file of that name is replaced.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.file.sync()?;

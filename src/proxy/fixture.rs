@@ -37,7 +37,7 @@ use wwwoffle_http::fields::strip_one_hop;
 use wwwoffle_url::CanonicalUrl;
 
 use self::recording::{PendingExchange, RecordingBody};
-use self::request::FixtureRequest;
+use self::request::{FixtureRequest, fixture_url, without_dot};
 pub use self::session::{FixtureFault, FixtureSession, FixtureUse, SessionOptions};
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
@@ -105,6 +105,7 @@ fn refuse_noise() -> Response<Body> {
 /// A request for a connection to `origin`.
 fn connect(origin: &Origin) -> FixtureRequest {
     let url = format!("https://{}/", origin.to_string().trim_end_matches(":443"));
+    let url = fixture_url(&url).unwrap_or(url);
     FixtureRequest { method: Method::CONNECT, url, fields: HeaderMap::new(), body: Bytes::new() }
 }
 
@@ -139,14 +140,19 @@ pub(super) async fn answer(
     }
     let read = timeout(BODY_WITHIN, Limited::new(incoming, MAX_REQUEST_BODY).collect()).await;
     let Ok(Ok(collected)) = read else {
-        let url = resource.url.without_credentials();
+        let url = without_dot(resource.url.without_credentials().as_str());
         let why = "the body of the request is longer than 16 MiB, or broke off";
-        session.note_unrecorded(&parts.method, url.as_str(), why);
+        if session.records() {
+            session.note_unrecorded(&parts.method, &url, why);
+        } else {
+            let (method, fields) = (parts.method, parts.headers);
+            session.note_missing(&FixtureRequest { method, url, fields, body: Bytes::new() });
+        }
         return reply::plain(413, why);
     };
     let asked = FixtureRequest {
         method: parts.method.clone(),
-        url: resource.url.without_credentials().as_str().to_owned(),
+        url: without_dot(resource.url.without_credentials().as_str()),
         fields: parts.headers.clone(),
         body: collected.to_bytes(),
     };
@@ -158,7 +164,7 @@ pub(super) async fn answer(
         conditional::strip(&mut parts.headers);
     }
     let owner = client.connection.owner();
-    let ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
+    let mut ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
     if let Some(found) = found {
         let mut fields = found.fields().clone();
         let has_length = fields.contains_key(CONTENT_LENGTH);
@@ -182,7 +188,11 @@ pub(super) async fn answer(
         }
         _ => Outbound::Whole(asked.body.clone()),
     };
+    // A client that gets a body which must not be decoded gets it as if there were no proxy.
+    let codings = ask.codings.clone();
+    ask.codings.use_client_codings();
     let head = ask.origin_request(&context.base.pseudonym);
+    ask.codings = codings;
     match context.net.upstream.send(&ask.resource.origin, head, body, None).await {
         Ok(answer) => record(&session, &ask, (asked, number), answer),
         Err(failure) => {

@@ -102,7 +102,7 @@ impl<W: Write> WarcWriter<W> {
     }
 
     /// Adds an exchange of a fixture; returns the position of the response.
-    pub(super) fn add_exchange(
+    pub(crate) fn add_exchange(
         &mut self,
         exchange: &RecordedExchange,
     ) -> io::Result<RecordPosition> {
@@ -160,7 +160,7 @@ impl<W: Write> WarcWriter<W> {
     }
 
     /// The underlying output.
-    pub(super) fn into_inner(self) -> W {
+    pub(crate) fn into_inner(self) -> W {
         self.out
     }
 
