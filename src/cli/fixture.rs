@@ -49,29 +49,47 @@ pub(super) fn run(typed: &RunArgs, context: &mut VerbContext<'_>) -> VerbResult 
     let fixture = FixtureFile::open(typed)?;
     let directory = TempDir::with_prefix("wwwoffle-run-")
         .map_err(|error| VerbFailure::failed("no temporary directory can be made", &error))?;
-    let code = serve_command(typed, &fixture, directory.path(), (settings, terminal))?;
+    let served = serve_command(typed, &fixture, directory.path(), (settings, terminal));
+    // Whatever failed, nothing that was recorded is lost.
     let written = fixture.save();
+    let ServedCommand { code, stopped } = served?;
     let report = fixture.session.report();
-    report::print(&report, &fixture.path, terminal)?;
-    if let Some(file) = &typed.report.report {
-        report::write(file, typed.report.report_format, &report, code)?;
-    }
-    written?;
-    match code {
-        0 if typed.report.fail_missing && report.missing_count > 0 => Ok(ExitStatus::Failed),
-        0 => Ok(ExitStatus::Done),
-        code => Err(VerbFailure::CommandEnded(code)),
+    let reported = typed
+        .report
+        .report
+        .as_ref()
+        .map_or(Ok(()), |file| report::write(file, typed.report.report_format, &report, code));
+    // The exit status is that of the command, even if nobody reads standard error.
+    let _printed = report::print(&report, &fixture.path, terminal);
+    let failure = [stopped, written, reported].into_iter().find_map(Result::err);
+    match (code, failure) {
+        (0, Some(failure)) => Err(failure),
+        (0, None) if typed.report.fail_missing && report.is_incomplete() => Ok(ExitStatus::Failed),
+        (0, None) => Ok(ExitStatus::Done),
+        (code, failure) => {
+            if let Some(VerbFailure::Said(_, message)) = failure {
+                let _printed = writeln!(terminal.stderr, "wwwoffle: {message}");
+            }
+            Err(VerbFailure::CommandEnded(code))
+        }
     }
 }
 
-/// Starts the daemon, runs the command to its end, and stops the daemon. Returns the exit status of
-/// the command.
+/// A command that has ended, and its daemon.
+struct ServedCommand {
+    /// The exit status of the command.
+    code: u8,
+    /// Whether the daemon has stopped.
+    stopped: VerbResult<()>,
+}
+
+/// Starts the daemon, runs the command to its end, and stops the daemon.
 fn serve_command(
     typed: &RunArgs,
     fixture: &FixtureFile,
     directory: &Path,
     (settings, terminal): (&Settings<'_>, &mut Terminal<'_>),
-) -> VerbResult<u8> {
+) -> VerbResult<ServedCommand> {
     let pem = directory.join("authority.pem");
     let own_config = directory.join("wwwoffle.conf");
     let authority = fixture.authority()?;
@@ -100,8 +118,7 @@ fn serve_command(
         child::run(&typed.command, &variables, terminal.stderr)
     });
     let stopped = daemon.stop(&control);
-    let code = ran?;
-    stopped.map(|()| code)
+    Ok(ServedCommand { code: ran?, stopped })
 }
 
 impl FixtureFile {
@@ -120,6 +137,9 @@ impl FixtureFile {
             Fixture::read(path)
                 .map_err(|error| VerbFailure::failed("the recording cannot be used", &error))?
         };
+        if used != FixtureUse::Replay {
+            Fixture::check_writable(path).map_err(|error| cannot_write(&error))?;
+        }
         add_rules(&mut fixture.settings.rules, &typed.rules);
         let authority = fixture.settings.authority.clone();
         let AnswerArgs { each_once, all_fields, slow, drop } = typed.answers;
@@ -162,6 +182,10 @@ impl FixtureFile {
         if let Some(host) = self.session.hosts().iter().find(|host| !authority.permits(host)) {
             return Err(refuse(&format!("it is not for the recorded host {host:?}")));
         }
+        let is_exact = authority.is_for_fixture(&self.session.hosts());
+        if !is_exact.map_err(|error| refuse(&error.to_string()))? {
+            return Err(refuse("it is not limited to exactly the recorded hosts"));
+        }
         let now = clock::now();
         if now < authority.valid_from() || now >= authority.valid_until() {
             return Err(refuse("it is not valid at this time"));
@@ -180,10 +204,12 @@ impl FixtureFile {
         let authority = authority
             .map_err(|error| VerbFailure::failed("no certificate authority can be made", &error))?;
         fixture.settings.authority = Some(authority.secret_text());
-        fixture
-            .write(&self.path, &options(false))
-            .map_err(|error| VerbFailure::failed("the recording cannot be written", &error))
+        fixture.write(&self.path, &options(false)).map_err(|error| cannot_write(&error))
     }
+}
+
+fn cannot_write(error: &wwwoffle_archive::Error) -> VerbFailure {
+    VerbFailure::failed("the recording cannot be written", error)
 }
 
 /// Refuses a file that cannot be recorded, before the command runs.

@@ -12,8 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    PublicKeyData, SerialNumber,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
@@ -22,7 +23,7 @@ use time::OffsetDateTime;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-use self::constraints::{THIS_MACHINE, constraints, permitted};
+use self::constraints::{THIS_MACHINE, constraints, limits, permitted};
 
 /// The validity of an authority, from its creation.
 const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
@@ -30,6 +31,9 @@ const VALID_FOR: Duration = Duration::from_secs(2 * 365 * 24 * 60 * 60);
 /// The validity of the authority of a fixture. A fixture should work as long as the tests that use
 /// it, and only programs started for a test trust its authority.
 const FIXTURE_VALID_FOR: Duration = Duration::from_secs(20 * 365 * 24 * 60 * 60);
+
+/// The purpose of the certificates that the authority of a fixture signs.
+const SERVERS: &[ExtendedKeyUsagePurpose] = &[ExtendedKeyUsagePurpose::ServerAuth];
 
 /// The name to which an authority without hosts is limited. No host has it (RFC 6761 §6.4).
 const NO_HOST: &str = "invalid";
@@ -125,7 +129,7 @@ impl Authority {
         now: SystemTime,
         domains: &[String],
     ) -> Result<Self, BadAuthority> {
-        Self::make_valid(VALID_FOR, machine, now, domains)
+        Self::make_valid((VALID_FOR, &[]), machine, now, domains)
     }
 
     /// Creates the authority of a fixture: it may sign only for these hosts and their subdomains,
@@ -137,11 +141,11 @@ impl Authority {
     pub fn make_fixture(now: SystemTime, hosts: &[String]) -> Result<Self, BadAuthority> {
         let none = [NO_HOST.to_owned()];
         let hosts = if hosts.is_empty() { &none } else { hosts };
-        Self::make_valid(FIXTURE_VALID_FOR, "fixture", now, hosts)
+        Self::make_valid((FIXTURE_VALID_FOR, SERVERS), "fixture", now, hosts)
     }
 
     fn make_valid(
-        valid_for: Duration,
+        (valid_for, purposes): (Duration, &[ExtendedKeyUsagePurpose]),
         machine: &str,
         now: SystemTime,
         domains: &[String],
@@ -152,6 +156,7 @@ impl Authority {
         params.distinguished_name.push(DnType::CommonName, name(machine, now));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        params.extended_key_usages = purposes.to_vec();
         params.not_before = OffsetDateTime::from(now - BACKDATED);
         params.not_after = OffsetDateTime::from(now + valid_for);
         params.serial_number = Some(serial()?);
@@ -241,11 +246,23 @@ impl Authority {
     #[must_use]
     pub fn permits(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').trim_start_matches('[').trim_end_matches(']');
+        let host = host.to_ascii_lowercase();
         let is_below = |domain: &String| {
             host.strip_suffix(domain.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
         self.domains.is_empty() || self.domains.iter().any(is_below)
+    }
+
+    /// Whether the authority may sign for exactly these hosts and their subdomains, as that of
+    /// [`Authority::make_fixture`], and only for servers.
+    ///
+    /// # Errors
+    ///
+    /// [`BadAuthority`] if the system cannot supply random bytes, or a host is invalid.
+    pub fn is_for_fixture(&self, hosts: &[String]) -> Result<bool, BadAuthority> {
+        let made = Self::make_fixture(self.valid_from, hosts)?;
+        Ok(limits(&self.certificate)? == limits(&made.certificate)?)
     }
 
     /// The beginning of the validity, which is before the creation.
@@ -410,7 +427,17 @@ mod tests {
         ] {
             assert_eq!(read.permits(host), want, "{host}");
         }
+        assert!(read.is_for_fixture(&hosts).unwrap());
+        assert!(!read.is_for_fixture(&hosts[..2]).unwrap());
+        let wider = ["org".to_owned(), "192.0.2.7".to_owned(), "[2001:db8::1]".to_owned()];
+        assert!(
+            !Authority::make_fixture(clock::now(), &wider).unwrap().is_for_fixture(&hosts).unwrap()
+        );
+        // Without the purpose, it could sign for programs and mail too.
+        let any = Authority::make_for("m", clock::now(), &hosts).unwrap();
+        assert!(!any.is_for_fixture(&hosts).unwrap());
         let none = Authority::make_fixture(clock::now(), &[]).unwrap();
+        assert!(none.is_for_fixture(&[]).unwrap());
         assert!(!none.permits("example.org"));
     }
 

@@ -139,6 +139,9 @@ fn nothing_recorded_before_is_lost() {
         let ran = studio.run(&["--record", name, "--", "echo", "ran"]);
         assert!(ran.status != 0 && ran.out.is_empty() && ran.err.contains(why), "{ran:?}");
     }
+    let ran = studio.run(&["--record", "/proc/x.wacz", "--", "echo", "ran"]);
+    assert_eq!((ran.status, ran.out.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.err.contains("the recording cannot be written"), "{ran:?}");
     let ran = studio.run(&["--", "true"]);
     assert_eq!(ran.status, 2, "{ran:?}");
 }
@@ -199,4 +202,93 @@ fn a_body_of_two_gigabytes_passes_in_bounded_memory() {
     assert!(ran.err.contains("larger than --max-body"), "{ran:?}");
     let peak: u64 = ran.out.split_ascii_whitespace().nth(2).unwrap().parse().unwrap();
     assert!(peak < 400 << 10, "{peak} KiB");
+}
+
+#[test]
+#[ignore = "needs curl"]
+fn unusual_exchanges_do_not_spoil_a_recording() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.on("/odd", |exchange| {
+        let text = exchange.seen.method.clone();
+        let length = text.len();
+        exchange.send(format!("HTTP/1.1 999 Odd\r\nContent-Length: {length}\r\n\r\n{text}"))?;
+        Ok(After::Close)
+    });
+    studio.site.origin.on("/trailers", |exchange| {
+        exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")?;
+        exchange.send("4\r\nbody\r\n0\r\nX-Sum: 1\r\n\r\n")?;
+        Ok(After::Close)
+    });
+    let url = studio.site.url("");
+    let script = format!(
+        "for method in GET patch M-SEARCH VERSION-CONTROL; do curl -sS -X $method {url}/odd; done"
+    );
+    let value = "$(head -c 66000 /dev/zero | tr '\\0' x)";
+    let long = format!("curl -sS --http1.1 -H \"X-Long: {value}\" {url}/odd; ");
+    let recorded = studio.record(&format!("{long} {script}; curl -sS {url}/trailers"));
+    assert_eq!(recorded.out, "GETGETpatchM-SEARCHVERSION-CONTROLbody", "{recorded:?}");
+    for why in ["a recording cannot hold it", "it has trailers"] {
+        assert!(recorded.err.contains(why), "{why}: {recorded:?}");
+    }
+    let again = studio.replay(&["--fail-missing"], &script);
+    assert_eq!(again.status, 0, "{again:?}");
+    assert_eq!(again.out, "GETpatchM-SEARCHVERSION-CONTROL", "{again:?}");
+    // What is added later does not spoil it either.
+    let more = format!("{long} curl -sS -X patch {url}/odd?more");
+    let added = studio.replay(&["--record-missing"], &more);
+    assert_eq!(added.status, 0, "{added:?}");
+    assert_eq!(studio.replay(&["--fail-missing"], &script).status, 0);
+}
+
+#[test]
+#[ignore = "needs curl"]
+fn a_dropped_response_is_recorded_whole() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.say("/", Answer::html("page".repeat(10_000)));
+    let get = format!("curl -s {}", studio.site.url("/"));
+    let line = ["--record", "site.wacz", "--drop", "100%", "--", "sh", "-c"];
+    let ran = studio.run(&[&line[..], &[&format!("{get}; true")]].concat());
+    assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{ran:?}");
+    assert!(ran.err.contains("1 request recorded in site.wacz"), "{ran:?}");
+    assert_eq!(studio.replay(&["--fail-missing"], &get).out, "page".repeat(10_000));
+}
+
+#[test]
+#[ignore = "needs curl"]
+fn the_status_tells_of_every_failure() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.say("/", Answer::html("page"));
+    let get = format!("curl -s {}", studio.site.url("/"));
+    studio.record(&get);
+    let untrusting = format!("env -u SSL_CERT_FILE -u CURL_CA_BUNDLE {get}; true");
+    for (script, failed, shown) in [
+        ("true", true, "no request arrived"),
+        (&untrusting, true, "the certificate is not trusted"),
+        (&get, false, "failures=\"0\""),
+    ] {
+        let options = ["--fail-missing", "--report", "report.xml"];
+        let ran = studio.replay(&options, script);
+        assert_eq!(ran.status, i32::from(failed), "{script}: {ran:?}");
+        let xml = std::fs::read_to_string(studio.place.home().join("report.xml")).unwrap();
+        assert!(xml.contains(shown), "{script}: {xml}");
+    }
+    studio.replay(&["--report", "report.xml"], &format!("{get}; exit 7"));
+    let xml = std::fs::read_to_string(studio.place.home().join("report.xml")).unwrap();
+    assert!(xml.contains("exit status 7"), "{xml}");
+    // Nobody reads standard error, so the messages are lost, but not the status and the recording.
+    std::fs::remove_file(studio.file()).unwrap();
+    let script = format!("{get}; exit 7");
+    let mut command = studio.command(&["--record", "site.wacz", "--", "sh", "-c", &script]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = command.stdout(std::process::Stdio::null()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(7));
+    assert_eq!(studio.replay(&["--fail-missing"], &get).out, "page");
+    // A report that cannot be written does not hide the status of the command.
+    let ran = studio.replay(&["--report", "no/report.json"], &script);
+    assert_eq!(ran.status, 7, "{ran:?}");
+    assert!(ran.err.contains("no/report.json cannot be written"), "{ran:?}");
 }

@@ -5,11 +5,19 @@ use std::net::IpAddr;
 use rcgen::{CidrSubnet, GeneralSubtree, NameConstraints};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
+use x509_parser::oid_registry::{
+    OID_X509_EXT_BASIC_CONSTRAINTS, OID_X509_EXT_EXTENDED_KEY_USAGE, OID_X509_EXT_KEY_USAGE,
+    OID_X509_EXT_NAME_CONSTRAINTS,
+};
+use x509_parser::prelude::FromDer;
 
 use super::BadAuthority;
 
 /// The name under which a machine reaches itself. Our own pages use it.
 pub(super) const THIS_MACHINE: &str = "localhost";
+
+/// Whether an extension is critical, and its value. A certificate should have each at most once.
+pub(super) type CertificateLimit = Vec<(bool, Vec<u8>)>;
 
 /// The extension for an authority that may sign for these domains. `None` without domains.
 pub(super) fn constraints(domains: &[String]) -> Option<NameConstraints> {
@@ -47,6 +55,23 @@ fn subtree(domain: &str) -> GeneralSubtree {
         }
         Err(_) => GeneralSubtree::DnsName(domain.to_owned()),
     }
+}
+
+/// The extensions of a certificate that limit it, as they are encoded.
+pub(super) fn limits(certificate: &[u8]) -> Result<Vec<CertificateLimit>, BadAuthority> {
+    let (_, x509) =
+        X509Certificate::from_der(certificate).map_err(|_| BadAuthority::NotAnAuthority)?;
+    let limits = [
+        OID_X509_EXT_BASIC_CONSTRAINTS,
+        OID_X509_EXT_EXTENDED_KEY_USAGE,
+        OID_X509_EXT_KEY_USAGE,
+        OID_X509_EXT_NAME_CONSTRAINTS,
+    ];
+    let found = limits.map(|oid| {
+        let all = x509.extensions().iter().filter(move |one| one.oid == oid);
+        all.map(|one| (one.critical, one.value.to_vec())).collect()
+    });
+    Ok(found.into())
 }
 
 /// The domains to which a certificate is limited. Empty if there is no limit.
