@@ -20,7 +20,10 @@ const CREDENTIAL_PARTS: [&str; 9] =
 const CREDENTIAL_WORDS: [&str; 4] = ["auth", "authentication", "authorization", "key"];
 
 /// The names of further arguments of URLs that are credentials.
-const CREDENTIAL_ARGUMENTS: [&str; 6] = ["code", "pass", "pw", "pwd", "sig", "signature"];
+const CREDENTIAL_ARGUMENTS: [&str; 4] = ["code", "pass", "pw", "pwd"];
+
+/// Whole words in the names of arguments with which a URL is signed, such as `X-Amz-Signature`.
+const SIGNATURE_WORDS: [&str; 2] = ["sig", "signature"];
 
 /// The fields of nearly every request. Comparing them takes much less time than searching their
 /// names.
@@ -62,7 +65,10 @@ fn is_credential_name(name: &str) -> bool {
 #[must_use]
 pub fn is_credential_argument(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    is_credential_name(&name) || CREDENTIAL_ARGUMENTS.contains(&name.as_str())
+    let mut words = name.split(|character: char| !character.is_ascii_alphanumeric());
+    is_credential_name(&name)
+        || CREDENTIAL_ARGUMENTS.contains(&name.as_str())
+        || words.any(|word| SIGNATURE_WORDS.contains(&word))
 }
 
 /// Whether a request has a credential for the origin in its fields.

@@ -3,6 +3,7 @@
 pub mod access;
 mod access_line;
 mod file;
+mod redaction;
 mod syslog;
 
 use std::io::{self, IsTerminal};

@@ -3,7 +3,7 @@
 //! A thread writes the lines, so a slow or full disk delays no request. If the disk cannot take the
 //! lines, they are lost, and the log of the daemon says so once.
 
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use wwwoffle_config::{AccessLogFormat, LogTo};
 use super::NoLog;
 pub use super::access_line::AccessLine;
 use super::file::LogFile;
-use super::syslog::{Syslog, connect};
+use super::syslog::{self, Syslog, connect};
 
 /// The option that names the destination.
 const OPTION: &str = "access-log";
@@ -39,6 +39,8 @@ pub struct AccessLog {
     lost: Arc<AtomicU64>,
     format: AccessLogFormat,
     zone: TimeZone,
+    /// The maximum length of a line in bytes.
+    longest: usize,
 }
 
 #[derive(Debug)]
@@ -57,17 +59,18 @@ impl AccessLog {
     pub fn start(sink: AccessLogSink, format: AccessLogFormat) -> Result<Self, NoLog> {
         let (lines, waiting) = sync_channel(MAX_WAITING);
         let lost = Arc::<AtomicU64>::default();
+        let longest = sink.0.longest_line();
         let writer = AccessLogWriter { sink: sink.0, lost: Arc::clone(&lost), is_failing: false };
         std::thread::Builder::new()
             .name("access-log".to_owned())
             .spawn(move || writer.run(&waiting))
             .map_err(|error| NoLog::Thread(OPTION, error))?;
-        Ok(Self { lines, lost, format, zone: TimeZone::system() })
+        Ok(Self { lines, lost, format, zone: TimeZone::system(), longest })
     }
 
     /// Writes a line, without waiting for it.
     pub fn write(&self, line: &AccessLine<'_>) {
-        let line = LogMessage::Line(line.format(self.format, &self.zone));
+        let line = LogMessage::Line(line.format(self.format, &self.zone, self.longest));
         if let Err(TrySendError::Full(_)) = self.lines.try_send(line) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -76,7 +79,11 @@ impl AccessLog {
     /// Waits until the lines so far are written, at most two seconds.
     pub fn finish(&self) {
         let (done, is_done) = sync_channel(1);
-        if self.lines.try_send(LogMessage::Finish(done)).is_ok() {
+        let lines = self.lines.clone();
+        // If too many lines wait, sending waits, and has no limit of time of its own.
+        let sending =
+            std::thread::Builder::new().spawn(move || drop(lines.send(LogMessage::Finish(done))));
+        if sending.is_ok() {
             // If the disk does not answer, the lines are lost.
             let _is_written = is_done.recv_timeout(FINISH_WITHIN);
         }
@@ -101,6 +108,10 @@ impl AccessLogWriter {
                     self.report(written);
                 }
                 LogMessage::Finish(done) => {
+                    let lost = self.lost.swap(0, Ordering::Relaxed);
+                    if lost > 0 {
+                        warn!(lost, "lines of the access log were lost");
+                    }
                     let _is_awaited = done.send(());
                 }
             }
@@ -121,6 +132,11 @@ impl AccessLogWriter {
                 info!(lost, "the access log is complete again; lines were lost");
             }
             self.is_failing = false;
+        }
+        if let LogSink::File(file) = &mut self.sink
+            && let Some(error) = file.take_failed_replacement()
+        {
+            warn!(%error, "the access log was renamed, and no new file can be created");
         }
     }
 }
@@ -173,8 +189,15 @@ impl LogSink {
                 }
                 Ok(())
             }
-            // One call for each line, so that a reader never sees half a line.
-            Self::File(file) => file.write_all(format!("{line}\n").as_bytes()),
+            Self::File(file) => file.append_line(line),
+        }
+    }
+
+    /// The maximum length of a line in bytes. The system refuses long datagrams.
+    fn longest_line(&self) -> usize {
+        match self {
+            Self::Syslog(_) | Self::Journal(_) => syslog::MAX_TEXT,
+            Self::Stderr | Self::File(_) => usize::MAX,
         }
     }
 }
@@ -227,6 +250,21 @@ mod tests {
         write(203);
         assert!(read_to_string(&at).unwrap().starts_with("127.0.0.1 - - ["));
         assert!(read_to_string(&old).unwrap().contains("\" 201 0 "));
+    }
+
+    #[test]
+    fn finish_waits_for_a_full_queue() {
+        let (lines, waiting) = sync_channel(1);
+        let (format, zone, longest) = (AccessLogFormat::Combined, TimeZone::UTC, usize::MAX);
+        let log = AccessLog { lines, lost: Arc::default(), format, zone, longest };
+        log.write(&line(201));
+        log.write(&line(202));
+        assert_eq!(log.lost.load(Ordering::Relaxed), 1, "the queue is full");
+        let finishing = std::thread::spawn(move || log.finish());
+        assert!(matches!(waiting.recv(), Ok(LogMessage::Line(_))));
+        let Ok(LogMessage::Finish(done)) = waiting.recv() else { panic!("no request to finish") };
+        done.send(()).unwrap();
+        finishing.join().unwrap();
     }
 
     #[test]

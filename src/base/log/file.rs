@@ -14,6 +14,21 @@ pub(super) struct LogFile {
     file: File,
     /// The device and inode of `file`.
     identity: (u64, u64),
+    /// Whether the last line is incomplete.
+    is_torn: bool,
+    /// The result of the last attempt to replace a file that was renamed or removed.
+    replacement: Replacement,
+}
+
+/// The state of a file that was renamed or removed.
+#[derive(Debug)]
+enum Replacement {
+    /// It was replaced, or it is in its place.
+    Done,
+    /// It cannot be replaced, and this was not reported.
+    Failed(io::Error),
+    /// It cannot be replaced, and this was reported.
+    Reported,
 }
 
 impl LogFile {
@@ -28,7 +43,60 @@ impl LogFile {
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
         let file = open(at, flags | OFlags::NONBLOCK, mode)?;
         let identity = identity(&fstat(&file)?);
-        Ok(Self { at: at.to_owned(), file: file.into(), identity })
+        let replacement = Replacement::Done;
+        Ok(Self { at: at.to_owned(), file: file.into(), identity, is_torn: false, replacement })
+    }
+
+    /// Appends a line with one call, so that a reader never sees half a line. After an incomplete
+    /// line, it begins with a line feed.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system. A part of the line may be written.
+    pub(super) fn append_line(&mut self, line: &str) -> io::Result<()> {
+        self.replace_renamed();
+        let text = format!("{}{line}\n", if self.is_torn { "\n" } else { "" });
+        let mut rest = text.as_bytes();
+        while !rest.is_empty() {
+            let written = match self.file.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let (last, left) = rest.split_at_checked(written).unwrap_or((rest, b""));
+            self.is_torn = !last.ends_with(b"\n");
+            rest = left;
+        }
+        Ok(())
+    }
+
+    /// Returns the reason why a file that was renamed or removed cannot be replaced, once.
+    pub(super) fn take_failed_replacement(&mut self) -> Option<io::Error> {
+        match std::mem::replace(&mut self.replacement, Replacement::Reported) {
+            Replacement::Failed(error) => Some(error),
+            Replacement::Reported => None,
+            Replacement::Done => {
+                self.replacement = Replacement::Done;
+                None
+            }
+        }
+    }
+
+    /// Opens a new file if the present one was renamed or removed. If no new file can be created,
+    /// the old one is used on.
+    fn replace_renamed(&mut self) {
+        if self.is_in_place() {
+            self.replacement = Replacement::Done;
+            return;
+        }
+        match Self::open(&self.at) {
+            Ok(new) => *self = new,
+            Err(error) if matches!(self.replacement, Replacement::Done) => {
+                self.replacement = Replacement::Failed(error);
+            }
+            Err(_) => {}
+        }
     }
 
     fn is_in_place(&self) -> bool {
@@ -42,12 +110,7 @@ fn identity(file: &Stat) -> (u64, u64) {
 
 impl Write for LogFile {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        if !self.is_in_place() {
-            // If no new file can be created, the old one is used on.
-            if let Ok(new) = Self::open(&self.at) {
-                *self = new;
-            }
-        }
+        self.replace_renamed();
         self.file.write(event)
     }
 
@@ -60,6 +123,8 @@ impl Write for LogFile {
 #[expect(clippy::disallowed_methods, reason = "the test renames and reads the file")]
 mod tests {
     use std::fs::{read_to_string, remove_file, rename};
+
+    use rustix::fs::{CWD, FileType};
 
     use super::*;
 
@@ -91,5 +156,31 @@ mod tests {
         rename(directory.path().join("a"), &moved).unwrap();
         log.write_all(b"one\n").unwrap();
         assert_eq!(read_to_string(moved.join("log")).unwrap(), "one\n");
+        assert!(log.take_failed_replacement().is_some(), "the failure is reported");
+        log.append_line("two").unwrap();
+        assert!(log.take_failed_replacement().is_none(), "it is reported once");
+        assert_eq!(read_to_string(moved.join("log")).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn the_line_after_an_incomplete_one_begins_with_a_line_feed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("pipe");
+        rustix::fs::mknodat(CWD, &at, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let reader = open(&at, OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
+        let mut log = LogFile::open(&at).unwrap();
+        log.append_line("one").unwrap();
+        let mut bytes = vec![0; 1 << 21];
+        let mut read = || {
+            let length = rustix::io::read(&reader, &mut bytes).unwrap();
+            String::from_utf8(bytes[..length].to_vec()).unwrap()
+        };
+        assert_eq!(read(), "one\n");
+        assert!(log.append_line(&"x".repeat(1 << 20)).is_err(), "the pipe is full");
+        assert!(log.append_line("lost").is_err(), "the pipe is still full");
+        assert!(read().ends_with('x'));
+        log.append_line("two").unwrap();
+        log.append_line("three").unwrap();
+        assert_eq!(read(), "\ntwo\nthree\n");
     }
 }

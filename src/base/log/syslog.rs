@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// The maximum length of the text of an event, in bytes. Longer texts are truncated, because many
 /// syslog daemons reject them.
-const MAX_TEXT: usize = 8 * 1024 - 64;
+pub(super) const MAX_TEXT: usize = 8 * 1024 - 64;
 
 /// The syslog facility: a daemon (RFC 5424 §6.2.1).
 const FACILITY: u8 = 3;
@@ -54,8 +54,8 @@ impl Syslog {
     fn send(&self, datagram: &[u8]) -> io::Result<()> {
         let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = match socket.send(datagram) {
-            // A slow syslog daemon must not block us, so the event is dropped.
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            // A slow syslog daemon must not block us, so the event is lost.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Err(error),
             Err(_) => {
                 *socket = connect(&self.at)?;
                 socket.send(datagram)
@@ -145,6 +145,16 @@ mod tests {
             let datagram = datagram(severity(level), text.as_bytes(), &now);
             assert_eq!(String::from_utf8(datagram).unwrap(), want);
         }
+    }
+
+    #[test]
+    fn an_event_that_a_slow_syslog_daemon_does_not_take_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().join("log");
+        let _reads_nothing = UnixDatagram::bind(&at).unwrap();
+        let syslog = Syslog::open(&at).unwrap();
+        let failed = (0..100_000).find_map(|_| syslog.inform("x").err());
+        assert_eq!(failed.unwrap().kind(), io::ErrorKind::WouldBlock);
     }
 
     #[test]
