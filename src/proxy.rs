@@ -178,6 +178,9 @@ async fn dispatch(
         Ok(target) => target,
         Err(error) => return bad_target(&context, &reader, audience, &error),
     };
+    if let (Target::Resource(resource), Some(record)) = (&target, &client.connection.access) {
+        record.set_url(resource.url.as_str());
+    }
     match target {
         Target::Own(url) => {
             let is_for_gateway = gateway::is_meant(&context.base.config(), &parts.uri);
@@ -218,9 +221,6 @@ async fn dispatch(
             Box::pin(fixture::answer(&context, session, from, resource, parts, incoming)).await
         }
         Target::Resource(resource) => {
-            if let Some(record) = &client.connection.access {
-                record.set_url(resource.url.as_str());
-            }
             match receive(&context, &client, mode, resource, parts, incoming).await {
                 Ok(received) => Box::pin(answer_resource(&context, &client, received)).await,
                 Err(response) => response,

@@ -10,10 +10,11 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Frame, SizeHint};
 use hyper::header::{HeaderValue, REFERER, USER_AGENT};
-use hyper::{Method, Request, Response, StatusCode, Version};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 
 use super::body::Body;
 use super::client_connection::ClientConnection;
+use super::site::Door;
 use super::status::CacheStatus;
 use crate::base::clock;
 use crate::base::log::access::{AccessLine, AccessLog};
@@ -62,9 +63,9 @@ impl AccessRecord {
             request: LoggedRequest {
                 at: clock::now(),
                 began: Instant::now(),
-                client: connection.peer.ip(),
+                client: connection.peer.ip().to_canonical(),
                 method: request.method().clone(),
-                target: request.uri().to_string(),
+                target: target_of(connection, request.uri()),
                 version: request.version(),
                 referer: field(REFERER),
                 agent: field(USER_AGENT),
@@ -105,6 +106,17 @@ impl AccessRecord {
             self.set_outcome(Outcome::from(*status));
         }
         response.map(|body| LoggedBody { body, record: self }.boxed_unsync())
+    }
+}
+
+/// The target of a request as logged until its canonical URL is known. Inside an intercepted
+/// connection, a target is only a path, and the connection names the host.
+fn target_of(connection: &ClientConnection, uri: &Uri) -> String {
+    match &connection.door {
+        Door::Site(site) if uri.authority().is_none() && uri.path().starts_with('/') => {
+            format!("https://{}{uri}", site.url().host_port())
+        }
+        _ => uri.to_string(),
     }
 }
 

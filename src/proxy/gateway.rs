@@ -234,6 +234,9 @@ impl GatewayClient {
             Ok(resource) => resource,
             Err(error) => return self.bad(&error_chain(&error)),
         };
+        if let Some(record) = &self.client.connection.access {
+            record.set_url(resource.url.as_str());
+        }
         let Ok(url) = BrowserUrl::parse(&wanted.url, None) else {
             return self.bad("a browser cannot read this address");
         };

@@ -106,6 +106,23 @@ fn a_request_inside_https_and_a_tunnel_are_logged_at_their_end() {
 }
 
 #[test]
+fn the_line_of_a_refused_request_and_of_the_gateway_has_the_whole_url() {
+    let origin = Origin::start();
+    let (mut daemon, log) = logging("combined", "");
+    daemon.page(&format!("/http/{}/page/0.html", origin.addr));
+    let trust = Trust::of(&daemon);
+    let mut client =
+        Client::connect_tls(daemon.addr(), "h.example:443", "h.example", trust.tls()).unwrap();
+    assert_eq!(client.get_path("other.example", "/x", "").whole().status, 421);
+    drop(client);
+    eventually("three lines", || read_to_string(&log).unwrap().lines().count() == 3);
+    let text = lines(&mut daemon, &log).join("\n");
+    let in_gateway = format!("\"GET {} HTTP/1.1\" 200 ", origin.url("/page/0.html"));
+    assert!(text.contains(&in_gateway), "{text}");
+    assert!(text.contains("\"GET https://h.example/x HTTP/1.1\" 421 "), "{text}");
+}
+
+#[test]
 fn the_bytes_of_a_tunnel_are_counted() {
     let origin = Origin::start();
     let target = origin.addr.to_string();
