@@ -59,12 +59,12 @@ impl Account {
 
     /// Counts bytes that the data saver did not fetch.
     pub fn count_unfetched(&self, bytes: u64) {
-        self.unfetched.fetch_add(bytes, Ordering::Relaxed);
+        add_saturating(&self.unfetched, bytes);
     }
 
     /// Counts bytes that were not sent because a picture was recompressed.
     pub fn count_unsent(&self, bytes: u64) {
-        self.unsent.fetch_add(bytes, Ordering::Relaxed);
+        add_saturating(&self.unsent, bytes);
     }
 
     /// Returns the counts and resets them.
@@ -84,6 +84,13 @@ impl Account {
         }
         counts
     }
+}
+
+/// Adds to a count of bytes that an origin declares, which must not begin at zero again.
+fn add_saturating(count: &AtomicU64, more: u64) {
+    let add = |count: u64| Some(count.saturating_add(more));
+    // The function always returns a value.
+    let _always_added = count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
 }
 
 /// The counter of one response on its way to its client.
@@ -128,5 +135,19 @@ impl ResponseCounter {
     pub fn count_repeat(&self, bytes: usize) {
         self.count_request();
         self.count_sent_bytes(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_of_declared_bytes_does_not_wrap() {
+        let account = Account::default();
+        account.count_unfetched(u64::MAX);
+        account.count_unfetched(5);
+        let counts = account.take();
+        assert!(counts.iter().any(|count| count == (UNFETCHED, u64::MAX)));
     }
 }

@@ -9,6 +9,7 @@ use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use lru::LruCache;
 use tokio::task::yield_now;
+use wwwoffle_config::SizeLimit;
 
 use crate::base::clock;
 use crate::net::upstream::{AnswerBody, LeftOutFile};
@@ -24,6 +25,9 @@ const VISIT: Duration = Duration::from_secs(30 * 60);
 
 /// Maximum number of bytes that are taken of a body that is left out.
 const MAX_ARRIVED: u64 = 256 * 1024;
+
+/// Maximum number of bytes that count as saved for one file.
+const MAX_SAVED: u64 = 16_000_000_000;
 
 /// The number of times that the connection may run before nothing more is expected of it.
 const MAX_PAUSES: u32 = 4;
@@ -58,10 +62,21 @@ impl CountedFiles {
 
 /// Counts what is saved of `file`, once in each visit.
 pub(crate) fn count(context: &ProxyContext, host: &str, key: LastKey, file: &LeftOutFile) {
-    let saved = file.length.unwrap_or_default().saturating_sub(file.arrived);
+    let longest = match context.base.config().options.max_body {
+        SizeLimit::At(size) => size.bytes(),
+        SizeLimit::None => MAX_SAVED,
+    };
+    let saved = saved_of(file, longest);
     if context.traffic.left_out.takes(key, clock::now()) {
         context.storage.statistics.account(host).count_unfetched(saved);
     }
+}
+
+/// The number of bytes that are saved of `file`. An origin may declare any length, so at most
+/// `longest` bytes count, and never more than [`MAX_SAVED`].
+fn saved_of(file: &LeftOutFile, longest: u64) -> u64 {
+    let length = file.length.unwrap_or_default().min(longest).min(MAX_SAVED);
+    length.saturating_sub(file.arrived)
 }
 
 /// Takes what has arrived of a body, without waiting for more. Returns the number of bytes.
@@ -90,6 +105,21 @@ mod tests {
     use super::*;
     use crate::base::owner::Owner;
     use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    #[test]
+    fn an_origin_cannot_declare_more_than_would_be_stored() {
+        for (length, arrived, longest, want) in [
+            (Some(500), 100, 1_000, 400),
+            (Some(u64::MAX), 100, 1_000, 900),
+            (Some(u64::MAX), 0, u64::MAX, MAX_SAVED),
+            (Some(500), 600, 1_000, 0),
+            (None, 0, 1_000, 0),
+        ] {
+            let (status, fields) = (hyper::StatusCode::OK, hyper::HeaderMap::new());
+            let file = LeftOutFile { length, arrived, status, fields };
+            assert_eq!(saved_of(&file, longest), want, "{length:?} {arrived} {longest}");
+        }
+    }
 
     #[test]
     fn a_file_counts_once_in_a_visit_of_each_person() {
