@@ -108,7 +108,7 @@ pub fn run<'a>(
             context.settings.remote = daemon;
             match verb {
                 Verb::Serve(typed) => {
-                    let options = context.settings.serve_options(typed);
+                    let options = context.settings.service_options(typed);
                     options.map(|options| serve(options, &mut context.terminal))
                 }
                 verb => verbs::run(verb, &mut context),

@@ -77,7 +77,7 @@ pub use blocklist::{
 };
 pub use disk::{
     location::Location,
-    lookup::{ConfigLookup, Environment, NoDirectory},
+    lookup::{ConfigLookup, Environment, NoDirectory, ServiceVariables},
     watch::WatchedFiles,
 };
 pub use edit::{EditError, OptionChange, changes};

@@ -7,9 +7,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-use tracing::debug;
-use wwwoffle_config::Environment;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+use wwwoffle_config::ServiceVariables;
 
+use super::blocking::blocking;
 use super::tasks::Tasks;
 
 /// The service manager that started the daemon, if there is one.
@@ -21,12 +23,14 @@ pub struct ServiceManager {
 }
 
 impl ServiceManager {
-    /// The manager that `NOTIFY_SOCKET` and `WATCHDOG_USEC` name. Invalid values are ignored.
+    /// The manager that `NOTIFY_SOCKET` and `WATCHDOG_USEC` name. Invalid values are ignored, and
+    /// so is a watchdog for another process.
     #[must_use]
-    pub fn of(environment: &Environment) -> Self {
-        let socket = environment.notify_socket.as_deref().and_then(|name| address(name).ok());
-        let watchdog = environment.watchdog_usec.as_deref().and_then(OsStr::to_str);
+    pub fn of(variables: &ServiceVariables) -> Self {
+        let socket = variables.notify_socket.as_deref().and_then(|name| address(name).ok());
+        let watchdog = variables.watchdog_usec.as_deref().and_then(OsStr::to_str);
         let watchdog = watchdog.and_then(|text| text.parse().ok()).filter(|&time| time > 0);
+        let watchdog = watchdog.filter(|_| variables.watches(std::process::id()));
         Self { socket, watchdog: watchdog.map(Duration::from_micros) }
     }
 
@@ -46,14 +50,20 @@ impl ServiceManager {
     }
 
     /// Sends signs of life, if the manager expects them, until the daemon stops. Twice as many as
-    /// necessary are sent, as `sd_watchdog_enabled(3)` recommends.
+    /// necessary are sent, as `sd_watchdog_enabled(3)` recommends. There is no sign while no thread
+    /// is free for work on the disk, because then no request can be answered either.
     pub async fn keep_alive(self, tasks: Tasks) {
         let Some(watchdog) = self.watchdog.filter(|_| self.socket.is_some()) else { return };
         let mut tick = tokio::time::interval(watchdog / 2);
         loop {
             tokio::select! {
                 () = tasks.stopping() => return,
-                _ = tick.tick() => self.notify("WATCHDOG=1"),
+                _ = tick.tick() => {}
+            }
+            if has_free_thread(watchdog / 2).await {
+                self.notify("WATCHDOG=1");
+            } else {
+                warn!("no thread is free for work on the disk: the watchdog gets no sign of life");
             }
         }
     }
@@ -68,11 +78,54 @@ impl ServiceManager {
     }
 }
 
+/// Whether a thread for blocking calls takes a call within this time.
+async fn has_free_thread(within: Duration) -> bool {
+    timeout(within, blocking(|| ())).await.is_ok()
+}
+
 /// A path, or after `@` a name in the abstract namespace.
 fn address(name: &OsStr) -> io::Result<SocketAddr> {
     match name.as_bytes() {
         [b'/', ..] => SocketAddr::from_pathname(name),
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
         _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn a_watchdog_for_another_process_is_ignored() {
+        let of = |process: Option<u32>| {
+            let watchdog_pid = process.map(|process| process.to_string().into());
+            let watchdog_usec = Some("1000".into());
+            ServiceManager::of(&ServiceVariables {
+                watchdog_usec,
+                watchdog_pid,
+                ..ServiceVariables::default()
+            })
+        };
+        let own = std::process::id();
+        for (process, want) in [(None, true), (Some(own), true), (Some(own + 1), false)] {
+            assert_eq!(of(process).watchdog.is_some(), want, "{process:?}");
+        }
+    }
+
+    #[test]
+    fn without_a_free_thread_there_is_no_sign_of_life() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_time().max_blocking_threads(1).build().unwrap();
+        let (free, waits) = sync_channel::<()>(1);
+        runtime.block_on(async {
+            let blocked = tokio::task::spawn_blocking(move || waits.recv());
+            assert!(!has_free_thread(Duration::from_millis(1)).await);
+            drop(free);
+            assert!(blocked.await.unwrap().is_err());
+            assert!(has_free_thread(Duration::from_secs(60)).await);
+        });
     }
 }

@@ -3,6 +3,7 @@
 use std::{env, ffi::OsString};
 
 pub use wwwoffle_config::Environment;
+use wwwoffle_config::ServiceVariables;
 
 /// Reads the environment of this process.
 #[must_use]
@@ -18,8 +19,12 @@ pub fn read() -> Environment {
         path: variable("PATH"),
         display: variable("DISPLAY"),
         wayland_display: variable("WAYLAND_DISPLAY"),
-        notify_socket: variable("NOTIFY_SOCKET"),
-        watchdog_usec: variable("WATCHDOG_USEC"),
+        service: ServiceVariables {
+            notify_socket: variable("NOTIFY_SOCKET"),
+            watchdog_usec: variable("WATCHDOG_USEC"),
+            watchdog_pid: variable("WATCHDOG_PID"),
+            listen_pid: variable("LISTEN_PID"),
+        },
         java_tool_options: variable("JAVA_TOOL_OPTIONS"),
     }
 }

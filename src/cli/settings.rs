@@ -37,7 +37,16 @@ impl<'a> Settings<'a> {
         Self { config_file, spool, environment, remote: None, read: OnceCell::new() }
     }
 
-    /// Returns the options to run the daemon with.
+    /// Returns the options to run the daemon with, as the service of a service manager if there is
+    /// one.
+    pub(crate) fn service_options(&self, typed: Serve) -> VerbResult<Start> {
+        let options = self.serve_options(typed)?;
+        let sockets = activation::take_sockets(&self.environment.service)
+            .map_err(|error| VerbFailure::Said(ExitStatus::BadConfig, error.to_string()))?;
+        Ok(Start { sockets, manager: ServiceManager::of(&self.environment.service), ..options })
+    }
+
+    /// Returns the options to run a daemon with that is not a service.
     pub(crate) fn serve_options(&self, typed: Serve) -> VerbResult<Start> {
         let lookup = self.lookup();
         let (loaded, watch) = load(&lookup);
@@ -54,10 +63,7 @@ impl<'a> Settings<'a> {
         let live = Live::new(lookup, config, text.text, watch);
         let rest = typed.rest.map(Duration::from_secs);
         let (mode, log_level) = (typed.mode, typed.log_level);
-        let sockets = activation::take_sockets()
-            .map_err(|error| VerbFailure::Said(ExitStatus::BadConfig, error.to_string()))?;
-        let manager = ServiceManager::of(self.environment);
-        let fixture = None;
+        let (sockets, manager, fixture) = (Vec::new(), ServiceManager::default(), None);
         Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager, fixture })
     }
 

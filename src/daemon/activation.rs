@@ -2,6 +2,7 @@
 
 use listenfd::ListenFd;
 use socket2::{Protocol, Socket};
+use wwwoffle_config::ServiceVariables;
 
 /// The maximum number of sockets that are taken over.
 const MAX_SOCKETS: usize = 64;
@@ -20,12 +21,17 @@ pub enum BadSocket {
     TooMany(usize),
 }
 
-/// Takes the sockets over. Their number is zero if the daemon was started in another way.
+/// Takes the sockets over. Their number is zero if they are for another process, such as a parent,
+/// or if the daemon was started in another way.
 ///
 /// # Errors
 ///
 /// [`BadSocket`] if one of them does not accept TCP connections.
-pub fn take_sockets() -> Result<Vec<Socket>, BadSocket> {
+pub fn take_sockets(variables: &ServiceVariables) -> Result<Vec<Socket>, BadSocket> {
+    // `listenfd` takes sockets without `LISTEN_PID` too.
+    if !variables.has_sockets_for(std::process::id()) {
+        return Ok(Vec::new());
+    }
     let mut handed = ListenFd::from_env();
     let count = handed.len();
     if count > MAX_SOCKETS {

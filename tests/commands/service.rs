@@ -57,6 +57,22 @@ fn the_watchdog_gets_signs_of_life() {
     assert_eq!(alive, 3, "{reports:?}");
 }
 
+#[test]
+fn a_command_with_its_own_daemon_is_no_service() {
+    let (daemon, manager) = managed("");
+    let daemon = daemon.with_setup("export LISTEN_PID=$$ LISTEN_FDS=1");
+    let arguments = ["run", "--record", "a.wacz", "--", "sh", "-c", "echo ran"];
+    let mut command = daemon.bare_command();
+    command.current_dir(daemon.home()).args(arguments);
+    // As a socket of a service, it would need a password.
+    let socket = TcpListener::bind("0.0.0.0:0").unwrap();
+    command.fd_mappings(vec![FdMapping { parent_fd: socket.into(), child_fd: 3 }]).unwrap();
+    let ran = run(command, None);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "ran\n"), "{ran:?}");
+    manager.set_nonblocking(true).unwrap();
+    assert!(manager.recv(&mut [0; 8]).is_err(), "the manager hears nothing");
+}
+
 /// Runs `serve` with `socket` as the first socket of the service manager, until it is ready or has
 /// ended. Returns the line on standard output.
 fn handed(daemon: &Daemon, socket: OwnedFd) -> (std::process::Child, String) {
@@ -86,6 +102,20 @@ fn a_socket_from_systemd_replaces_the_configured_addresses() {
     assert_eq!(early.receive("GET").whole().status, 200);
     assert_eq!(run(daemon.command(&["stop"]), None).status, 0);
     assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn sockets_for_another_process_are_left_alone() {
+    for setup in ["export LISTEN_PID=1 LISTEN_FDS=1", "unset LISTEN_PID; export LISTEN_FDS=1"] {
+        let daemon = Daemon::prepare(Some("[startup]\nlisten = [\"127.0.0.1:0\"]\n"));
+        let daemon = daemon.with_setup(setup);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let addr = listener.local_addr().unwrap();
+        let (mut child, line) = handed(&daemon, listener.into());
+        assert!(line.contains("listening on 127.0.0.1:") && !line.contains(&addr.to_string()));
+        assert_eq!(run(daemon.command(&["stop"]), None).status, 0);
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 #[test]

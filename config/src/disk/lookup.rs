@@ -2,7 +2,7 @@
 //!
 //! The environment is passed as a value: the program reads it once, and tests construct their own.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The name of our directory in each shared base directory.
@@ -35,12 +35,41 @@ pub struct Environment {
     pub display: Option<OsString>,
     /// `WAYLAND_DISPLAY`: the screen on a Wayland desktop.
     pub wayland_display: Option<OsString>,
+    /// The variables that a service manager sets.
+    pub service: ServiceVariables,
+    /// `JAVA_TOOL_OPTIONS`: options of every Java program.
+    pub java_tool_options: Option<OsString>,
+}
+
+/// The variables that a service manager sets for a service, and that its children inherit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServiceVariables {
     /// `NOTIFY_SOCKET`: the socket on which the service manager receives the state of the daemon.
     pub notify_socket: Option<OsString>,
     /// `WATCHDOG_USEC`: the time within which the service manager expects a sign of life.
     pub watchdog_usec: Option<OsString>,
-    /// `JAVA_TOOL_OPTIONS`: options of every Java program.
-    pub java_tool_options: Option<OsString>,
+    /// `WATCHDOG_PID`: the process that gives the signs of life.
+    pub watchdog_pid: Option<OsString>,
+    /// `LISTEN_PID`: the process for which the service manager has opened sockets.
+    pub listen_pid: Option<OsString>,
+}
+
+impl ServiceVariables {
+    /// Whether the service manager has opened sockets for this process.
+    #[must_use]
+    pub fn has_sockets_for(&self, process: u32) -> bool {
+        self.listen_pid.as_deref().is_some_and(|given| is_process(given, process))
+    }
+
+    /// Whether the service manager expects signs of life of this process.
+    #[must_use]
+    pub fn watches(&self, process: u32) -> bool {
+        self.watchdog_pid.as_deref().is_none_or(|given| is_process(given, process))
+    }
+}
+
+fn is_process(given: &OsStr, process: u32) -> bool {
+    given.to_str().and_then(|text| text.parse().ok()) == Some(process)
 }
 
 /// The search for the configuration file.
