@@ -144,14 +144,29 @@ fn print(commands: &[&[&str]], context: &mut VerbContext<'_>) -> VerbResult {
     Ok(ExitStatus::Done)
 }
 
-/// The unit with this program, and with the configuration and the spool that were typed.
+/// The unit with this program, and with the configuration and the spool that were typed or that the
+/// environment names: the service has another environment.
 fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
     let unknown = |error| VerbFailure::failed("the path of a file is unknown", &error);
-    let mut command = quoted(&std::env::current_exe().map_err(unknown)?);
-    for (option, path) in [("--config", &settings.config_file), ("--spool", &settings.spool)] {
+    let program = std::env::current_exe().map_err(unknown)?;
+    if program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {
+        return Err(VerbFailure::plain(
+            "this program was replaced while it ran: repeat the command with the new program",
+        ));
+    }
+    let mut command = quoted(&program)?;
+    let config = match &settings.config_file {
+        Some(typed) => Some(typed.clone()),
+        None => settings.config_of_environment()?,
+    };
+    let spool = match &settings.spool {
+        Some(typed) => Some(typed.clone()),
+        None => settings.spool_of_environment()?,
+    };
+    for (option, path) in [("--config", config), ("--spool", spool)] {
         if let Some(path) = path {
             let path = std::path::absolute(path).map_err(unknown)?;
-            command = format!("{command} {option} {}", quoted(&path));
+            command = format!("{command} {option} {}", quoted(&path)?.replace('$', "$$"));
         }
     }
     let unit = UNIT.replace(&format!("={PACKAGED} "), &format!("={command} "));
@@ -159,18 +174,33 @@ fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
     Ok(format!("{MARK}[Unit]{settings}"))
 }
 
-/// Quotes a path as one word of a command in a unit (`systemd.service(5)`, *Command lines*).
-fn quoted(path: &Path) -> String {
-    let text = path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\"");
-    format!("\"{}\"", text.replace('%', "%%").replace('$', "$$"))
+/// Quotes a path as one word of a command in a unit (`systemd.service(5)`, *Command lines*). In an
+/// argument, but not in the path of the program, each `$` must then be doubled.
+fn quoted(path: &Path) -> VerbResult<String> {
+    let text = path.to_str().filter(|text| !text.contains(char::is_control)).ok_or_else(|| {
+        VerbFailure::plain(format_args!(
+            "a unit cannot contain the path {path:?}: rename it, without control characters and \
+             in UTF-8"
+        ))
+    })?;
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    Ok(format!("\"{text}\""))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
     use super::*;
 
     #[test]
     fn a_path_is_one_word_of_a_unit() {
-        assert_eq!(quoted(Path::new("/home/a b/$x%\"\\")), r#""/home/a b/$$x%%\"\\""#);
+        let word = quoted(Path::new("/home/a b/$x%\"\\")).unwrap();
+        assert_eq!(word, r#""/home/a b/$x%%\"\\""#);
+        for bad in [&b"/a\nExecStart=/b"[..], b"/a\x7f", b"/\xff"] {
+            let refused = quoted(Path::new(OsStr::from_bytes(bad)));
+            assert!(matches!(refused, Err(VerbFailure::Said(_, why)) if why.contains("rename it")));
+        }
     }
 }

@@ -140,6 +140,31 @@ impl<'a> Settings<'a> {
         ConfigLookup::new(self.config_file.as_deref(), self.environment)
     }
 
+    /// Returns the configuration file if another environment may lead to another one: it is named
+    /// by `WWWOFFLE_CONFIG`, or found by `XDG_CONFIG_HOME`.
+    pub(crate) fn config_of_environment(&self) -> VerbResult<Option<PathBuf>> {
+        let plain = ConfigLookup::new(None, &self.plain_environment());
+        let lookup = self.lookup();
+        if lookup == plain {
+            return Ok(None);
+        }
+        Config::find(&lookup).map(|(_, file)| file).map_err(|faults| config_failure(&faults))
+    }
+
+    /// Returns the spool if another environment may lead to another one: it is below
+    /// `XDG_DATA_HOME`.
+    pub(crate) fn spool_of_environment(&self) -> VerbResult<Option<PathBuf>> {
+        let spool = self.spool()?;
+        let plain = self.config()?.startup.spool_dir.resolve(&self.plain_environment());
+        Ok((plain.as_ref() != Ok(&spool)).then_some(spool))
+    }
+
+    /// Returns the environment without the variables that name directories, except `HOME`.
+    fn plain_environment(&self) -> Environment {
+        let home = self.environment.home.clone();
+        Environment { home, ..Environment::default() }
+    }
+
     fn spool_of(&self, config: &Config) -> VerbResult<PathBuf> {
         if let Some(spool) = &self.spool {
             return Ok(spool.clone());

@@ -194,6 +194,31 @@ fn the_service_of_a_user_is_installed_and_removed() {
 }
 
 #[test]
+fn the_unit_names_files_that_only_the_environment_names() {
+    let (daemon, _calls) = with_systemctl("nothing");
+    let home = daemon.home().display();
+    let file = daemon.home().join("my$.conf");
+    write(&file, "").unwrap();
+    let printed = |file: Option<&Path>| {
+        let mut command = daemon.bare_command();
+        command.args(["service", "install", "--user", "--print"]);
+        if let Some(file) = file {
+            command.env("WWWOFFLE_CONFIG", file);
+        }
+        let ran = run(command, None);
+        assert_eq!(ran.status, 0, "{ran:?}");
+        ran.out
+    };
+    // The test sets `XDG_DATA_HOME`.
+    let spool = format!("--spool \"{home}/data/wwwoffle\"");
+    assert!(printed(None).contains(&format!("\" {spool} serve\n")), "{}", printed(None));
+    let text = printed(Some(&file));
+    assert!(text.contains(&format!(" --config \"{home}/my$$.conf\" {spool} serve\n")), "{text}");
+    write(&file, "[startup]\nspool-dir = \"/fixed\"\n").unwrap();
+    assert!(!printed(Some(&file)).contains("--spool"), "the configuration names the spool");
+}
+
+#[test]
 fn a_foreign_unit_a_running_daemon_and_a_failure_are_reported() {
     let (mut daemon, _calls) = with_systemctl("restart");
     let unit = daemon.home().join("config/systemd/user/wwwoffle.service");
