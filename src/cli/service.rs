@@ -178,8 +178,9 @@ fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
 /// argument, but not in the path of the program, each `$` must then be doubled.
 fn quoted(path: &Path) -> VerbResult<String> {
     let text = path.to_str().filter(|text| !text.contains(char::is_control)).ok_or_else(|| {
+        let shown = path.to_string_lossy();
         VerbFailure::plain(format_args!(
-            "a unit cannot contain the path {path:?}: rename it, without control characters and \
+            "a unit cannot contain the path {shown:?}: rename it, without control characters and \
              in UTF-8"
         ))
     })?;

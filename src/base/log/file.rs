@@ -17,12 +17,12 @@ pub(super) struct LogFile {
     /// Whether the last line is incomplete.
     is_torn: bool,
     /// The result of the last attempt to replace a file that was renamed or removed.
-    replacement: Replacement,
+    replacement: LogReplacement,
 }
 
 /// The state of a file that was renamed or removed.
 #[derive(Debug)]
-enum Replacement {
+enum LogReplacement {
     /// It was replaced, or it is in its place.
     Done,
     /// It cannot be replaced, and this was not reported.
@@ -43,7 +43,7 @@ impl LogFile {
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
         let file = open(at, flags | OFlags::NONBLOCK, mode)?;
         let identity = identity(&fstat(&file)?);
-        let replacement = Replacement::Done;
+        let replacement = LogReplacement::Done;
         Ok(Self { at: at.to_owned(), file: file.into(), identity, is_torn: false, replacement })
     }
 
@@ -73,11 +73,11 @@ impl LogFile {
 
     /// Returns the reason why a file that was renamed or removed cannot be replaced, once.
     pub(super) fn take_failed_replacement(&mut self) -> Option<io::Error> {
-        match std::mem::replace(&mut self.replacement, Replacement::Reported) {
-            Replacement::Failed(error) => Some(error),
-            Replacement::Reported => None,
-            Replacement::Done => {
-                self.replacement = Replacement::Done;
+        match std::mem::replace(&mut self.replacement, LogReplacement::Reported) {
+            LogReplacement::Failed(error) => Some(error),
+            LogReplacement::Reported => None,
+            LogReplacement::Done => {
+                self.replacement = LogReplacement::Done;
                 None
             }
         }
@@ -87,13 +87,13 @@ impl LogFile {
     /// the old one is used on.
     fn replace_renamed(&mut self) {
         if self.is_in_place() {
-            self.replacement = Replacement::Done;
+            self.replacement = LogReplacement::Done;
             return;
         }
         match Self::open(&self.at) {
             Ok(new) => *self = new,
-            Err(error) if matches!(self.replacement, Replacement::Done) => {
-                self.replacement = Replacement::Failed(error);
+            Err(error) if matches!(self.replacement, LogReplacement::Done) => {
+                self.replacement = LogReplacement::Failed(error);
             }
             Err(_) => {}
         }

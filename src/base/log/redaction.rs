@@ -35,7 +35,7 @@ struct CredentialSpan {
 /// credential, and is removed too.
 pub(super) fn without_credentials(text: &[u8], meaning: LoggedText, is_cut: bool) -> Vec<u8> {
     let mut found = Vec::new();
-    let mut decoded = DecodedText::of(text);
+    let mut decoded = SearchedText::of(text);
     for _ in 0..=MAX_DECODINGS {
         decoded.find_logins(meaning, is_cut, &mut found);
         decoded.find_arguments(&mut found);
@@ -58,14 +58,14 @@ pub(super) fn without_credentials(text: &[u8], meaning: LoggedText, is_cut: bool
 }
 
 /// A text after some percent-decodings.
-struct DecodedText<'a> {
+struct SearchedText<'a> {
     original: &'a [u8],
     bytes: Vec<u8>,
     /// Where each byte begins in `original`.
     starts: Vec<usize>,
 }
 
-impl<'a> DecodedText<'a> {
+impl<'a> SearchedText<'a> {
     fn of(original: &'a [u8]) -> Self {
         Self { original, bytes: original.to_vec(), starts: (0..original.len()).collect() }
     }
