@@ -17,7 +17,7 @@ use super::client::{Client, Response};
 use super::{PATIENCE, eventually};
 
 /// Time limit for a verb. Fetching many pages with retries is the slowest.
-const VERB_LIMIT: Duration = Duration::from_secs(120);
+const VERB_LIMIT: Duration = Duration::from_secs(240);
 
 /// The fields that a browser sends when a person opens a page.
 pub(crate) const AS_PERSON: &str =
