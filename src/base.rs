@@ -18,6 +18,7 @@ pub mod owner;
 pub mod pace;
 pub mod patient_io;
 pub mod process_group;
+pub(crate) mod redaction;
 pub mod reload;
 pub mod run_directory;
 pub mod service_manager;

@@ -3,7 +3,6 @@
 pub mod access;
 mod access_line;
 mod file;
-mod redaction;
 mod syslog;
 
 use std::io::{self, IsTerminal};

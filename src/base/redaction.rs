@@ -1,4 +1,4 @@
-//! Removes the credentials of URLs from the texts of the access log.
+//! Removes the credentials of URLs from texts that others read: the access log, and reports of recordings.
 //!
 //! Credentials are a user and a password before a host, and the values of arguments with telling
 //! names. URLs are also arguments of other URLs, so a text is searched as it is, and again after
@@ -15,9 +15,9 @@ const MAX_DECODINGS: usize = 2;
 /// The characters between the arguments of a URL.
 const SEPARATORS: &[u8] = b"?&;#";
 
-/// The meaning of a logged text.
+/// The meaning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LoggedText {
+pub(crate) enum RedactedText {
     /// A URL, or host and port.
     Url,
     /// Other words, which may contain URLs.
@@ -33,7 +33,7 @@ struct CredentialSpan {
 
 /// Removes the credentials from a text. If the text `is_cut`, its end may be a part of a
 /// credential, and is removed too.
-pub(super) fn without_credentials(text: &[u8], meaning: LoggedText, is_cut: bool) -> Vec<u8> {
+pub(crate) fn without_credentials(text: &[u8], meaning: RedactedText, is_cut: bool) -> Vec<u8> {
     let mut found = Vec::new();
     let mut decoded = SearchedText::of(text);
     for _ in 0..=MAX_DECODINGS {
@@ -106,8 +106,8 @@ impl<'a> SearchedText<'a> {
     }
 
     /// Finds users and passwords before a host.
-    fn find_logins(&self, meaning: LoggedText, is_cut: bool, found: &mut Vec<CredentialSpan>) {
-        if meaning == LoggedText::Url {
+    fn find_logins(&self, meaning: RedactedText, is_cut: bool, found: &mut Vec<CredentialSpan>) {
+        if meaning == RedactedText::Url {
             // The target of CONNECT is a host without slashes before it.
             self.find_login(0, is_cut, found);
         }

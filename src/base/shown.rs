@@ -7,7 +7,6 @@ use std::fmt::Write as _;
 
 use jiff::{Timestamp, tz::TimeZone};
 use serde::Serialize;
-use wwwoffle_http::head::is_credential_argument;
 
 use super::escape::Escaped;
 
@@ -99,17 +98,6 @@ pub fn without_any_credentials(foreign: &str) -> String {
         safe.extend(["//", host, tail]);
     }
     safe
-}
-
-/// Replaces the values of arguments of a URL that are probably credentials.
-#[must_use]
-pub fn without_secret_arguments(url: &str) -> String {
-    let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
-    let arguments = query.split('&').map(|argument| match argument.split_once('=') {
-        Some((name, _)) if is_credential_argument(name) => format!("{name}=***"),
-        _ => argument.to_owned(),
-    });
-    format!("{before}?{}", arguments.collect::<Vec<_>>().join("&"))
 }
 
 /// Makes the hidden characters of foreign text visible, at any length. This keeps a terminal from

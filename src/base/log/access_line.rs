@@ -9,7 +9,7 @@ use jiff::{Timestamp, Zoned};
 use serde_json::json;
 use wwwoffle_config::AccessLogFormat;
 
-use super::redaction::{LoggedText, without_credentials};
+use crate::base::redaction::{RedactedText, without_credentials};
 use crate::base::statistics::Outcome;
 
 /// The maximum length in bytes of a URL, a `Referer` or a `User-Agent` in the log, before it is
@@ -81,12 +81,12 @@ impl AccessLine<'_> {
             self.client,
             at.strftime("%d/%b/%Y:%H:%M:%S %z"),
             escaped(&shortened(self.method.as_bytes(), max)),
-            escaped(&logged(self.url.as_bytes(), LoggedText::Url, max)),
+            escaped(&logged(self.url.as_bytes(), RedactedText::Url, max)),
             self.version,
             self.status,
             self.bytes,
-            text(self.referer, LoggedText::Url),
-            text(self.agent, LoggedText::Words),
+            text(self.referer, RedactedText::Url),
+            text(self.agent, RedactedText::Words),
             self.took.as_secs_f64(),
         )
     }
@@ -98,14 +98,14 @@ impl AccessLine<'_> {
             "client": self.client,
             "user": self.user.map(|user| shortened(user.as_bytes(), max)),
             "method": shortened(self.method.as_bytes(), max),
-            "url": logged(self.url.as_bytes(), LoggedText::Url, max),
+            "url": logged(self.url.as_bytes(), RedactedText::Url, max),
             "version": self.version,
             "status": self.status,
             "bytes": self.bytes,
             "outcome": self.outcome.map(Outcome::as_str),
             "milliseconds": milliseconds,
-            "referer": self.referer.map(|url| logged(url, LoggedText::Url, max)),
-            "agent": self.agent.map(|words| logged(words, LoggedText::Words, max)),
+            "referer": self.referer.map(|url| logged(url, RedactedText::Url, max)),
+            "agent": self.agent.map(|words| logged(words, RedactedText::Words, max)),
         });
         // All strings are ASCII, so no terminal obeys a character in them.
         line.to_string().chars().fold(String::new(), |mut text, letter| {
@@ -122,7 +122,7 @@ impl AccessLine<'_> {
 }
 
 /// Returns a text without the credentials in its URLs, of at most `max` bytes.
-fn logged(bytes: &[u8], meaning: LoggedText, max: usize) -> String {
+fn logged(bytes: &[u8], meaning: RedactedText, max: usize) -> String {
     let searched = bytes.get(..MAX_SEARCHED).unwrap_or(bytes);
     let is_cut = searched.len() < bytes.len();
     let safe = without_credentials(searched, meaning, is_cut);
