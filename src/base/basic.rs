@@ -5,7 +5,7 @@ use std::fmt;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue};
 
 /// The maximum length in bytes of a field that is parsed as a login. Names and passwords are far
 /// shorter.
@@ -39,6 +39,18 @@ impl Login {
         let (user, password) = pair.split_at(colon);
         let password = password.get(1..).unwrap_or_default().to_vec();
         Some(Self { user: user.to_vec(), password })
+    }
+
+    /// Returns the login as the value of a field, which is not shown in logs.
+    ///
+    /// # Errors
+    ///
+    /// Never: Base64 has only characters that a field may have.
+    pub fn to_field(&self) -> Result<HeaderValue, InvalidHeaderValue> {
+        let pair = [self.user.as_slice(), b":", &self.password].concat();
+        let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))?;
+        value.set_sensitive(true);
+        Ok(value)
     }
 
     /// Removes the field `name` from a request and returns its login. `None` if the field is

@@ -69,6 +69,7 @@ pub use refused::{RefusedCertificate, RefusedCertificates};
 use registry::{OriginRoute, Registry};
 use step::{AttemptOutcome, Tries};
 pub use tls::Tls;
+pub(crate) use tls::server_name;
 pub use tls_details::TlsDetails;
 pub use tls_error::{CertificateFault, TlsFault};
 pub(crate) use usage_meter::UsageMeter;

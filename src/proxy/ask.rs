@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use hyper::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderValue, RANGE,
@@ -27,6 +25,7 @@ use super::reload;
 use super::rules::{self, FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
 use super::target::Resource;
 use super::{censor, memento, websocket};
+use crate::base::basic::Login;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::{self, Owner, Places};
@@ -289,10 +288,9 @@ impl ProxyRequest {
 /// Adds the login in the URL to the fields, unless they have one.
 fn add_login(fields: &mut HeaderMap, url: &CanonicalUrl) {
     let Some(user) = url.user().filter(|_| !fields.contains_key(AUTHORIZATION)) else { return };
-    let pair = [user.as_ref(), b":", url.password().unwrap_or_default().as_ref()].concat();
-    if let Ok(mut value) = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair)))
-    {
-        value.set_sensitive(true);
+    let password = url.password().unwrap_or_default();
+    let login = Login { user: user.into_owned(), password: password.into_owned() };
+    if let Ok(value) = login.to_field() {
         fields.insert(AUTHORIZATION, value);
     }
 }

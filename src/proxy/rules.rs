@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue, REFERER};
+use hyper::header::{HeaderName, REFERER};
 use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, RequestPurpose, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
 use super::opener::FETCH_SITE;
 use super::protocols;
+use crate::base::basic::Login;
 use crate::net::upstream::Via;
 
 /// The result of the URL rules for a request: it depends on the URL and the client, not on stored
@@ -154,10 +153,8 @@ pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Ar
     }
     let login = options.auth_username.of(&parts).as_str().and_then(|user| {
         let password = options.auth_password.of(&parts).reveal().unwrap_or_default();
-        let pair = BASE64_STANDARD.encode(format!("{user}:{password}"));
-        let mut value = HeaderValue::from_str(&format!("Basic {pair}")).ok()?;
-        value.set_sensitive(true);
-        Some(value)
+        let login = Login { user: user.into(), password: password.into() };
+        login.to_field().ok()
     });
     let (host, pseudonym) = (host.to_owned(), pseudonym.to_owned());
     Some(Arc::new(Via { host, port, login, pseudonym }))

@@ -1,30 +1,30 @@
 //! The daemon on another machine: its API at its port, over HTTPS or HTTP.
 
 use std::cell::OnceCell;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
+use wwwoffle_url::is_this_machine;
 
 use super::ApiStream;
+use crate::base::basic::Login;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::small_file;
 use crate::cli::args::DaemonArgs;
 use crate::cli::failure::{VerbFailure, VerbResult};
 use crate::cli::{Terminal, passwd};
+use crate::net::upstream::server_name;
 use crate::storage::body::Body;
 use crate::tls::provider::{self, provider};
 
@@ -130,12 +130,9 @@ impl RemoteDaemon {
         if !self.is_tls {
             return Ok(Box::new(stream));
         }
-        let name = match host.parse::<IpAddr>() {
-            Ok(address) => ServerName::from(address),
-            Err(_) => ServerName::try_from(host.to_owned()).map_err(|error| {
-                VerbFailure::usage(format_args!("--daemon {:?}: {error}", self.url))
-            })?,
-        };
+        let name = server_name(host).ok_or_else(|| {
+            VerbFailure::usage(format_args!("--daemon {:?}: no certificate is for it", self.url))
+        })?;
         let connector = TlsConnector::from(Arc::new(self.tls()?));
         match timeout(CONNECT_TIMEOUT, connector.connect(name, stream)).await {
             Ok(Ok(stream)) => Ok(Box::new(stream)),
@@ -226,16 +223,8 @@ fn password_of(file: &Path) -> VerbResult<String> {
 
 /// The login with the control password, for which any user name is accepted.
 fn login(password: &str) -> VerbResult<HeaderValue> {
-    let text = format!("Basic {}", BASE64_STANDARD.encode(format!(":{password}")));
-    let mut login = HeaderValue::from_str(&text)
-        .map_err(|error| VerbFailure::failed("the password cannot be sent", &error))?;
-    login.set_sensitive(true);
-    Ok(login)
-}
-
-fn is_this_machine(host: &str) -> bool {
-    let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+    let login = Login { user: Vec::new(), password: password.as_bytes().to_vec() };
+    login.to_field().map_err(|error| VerbFailure::failed("the password cannot be sent", &error))
 }
 
 #[cfg(test)]

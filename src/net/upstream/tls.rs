@@ -208,7 +208,7 @@ impl Tls {
 
 /// The name for which an origin's certificate must be valid. A name is sent as SNI; an IP address
 /// is not (RFC 6066 §3). `None` if `host` cannot occur in a certificate.
-pub(super) fn server_name(host: &str) -> Option<ServerName<'static>> {
+pub(crate) fn server_name(host: &str) -> Option<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = host.parse::<IpAddr>() {
         return Some(ServerName::from(address));
