@@ -20,7 +20,7 @@ const MAX_WORD: usize = 80;
 /// The room in a folded word below which it ends, because a character may need as many bytes.
 const MIN_ROOM: usize = 8;
 
-/// The same limit for a word in ASCII.
+/// The number of bytes of a folded word in ASCII that are compared: it ends below [`MIN_ROOM`] too.
 const MAX_ASCII_WORD: usize = MAX_WORD - MIN_ROOM + 1;
 
 /// A word in a text, or one character of a script without spaces.
