@@ -103,6 +103,9 @@ CREATE VIRTUAL TABLE words USING fts5 (
     title, body, content='', contentless_delete=1, prefix='2 3',
     tokenize = \"unicode61 remove_diacritics 0 categories 'L* N* Co M*'\"
 );
+-- The bytes of new words that are collected in memory: all of one commit. With the default of 1 MB a
+-- commit adds several parts, which are merged later.
+INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 ";
 
 /// The SQL indexes. A rebuild creates them after all entries are inserted. For a million entries,
