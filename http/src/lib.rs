@@ -7,5 +7,6 @@ pub mod decoding;
 pub mod fields;
 pub mod framing;
 pub mod head;
+pub mod media_type;
 pub mod redirect;
 pub mod retry_after;

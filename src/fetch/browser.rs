@@ -20,7 +20,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
-use hyper::header::{ACCEPT_LANGUAGE, CONTENT_TYPE, COOKIE, USER_AGENT};
+use hyper::header::{ACCEPT_LANGUAGE, COOKIE, USER_AGENT};
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -44,6 +44,7 @@ use crate::net::upstream::Scheme;
 use crate::proxy::censor::OUR_USER_AGENT;
 use crate::proxy::target::of_url;
 use wwwoffle_api::Event;
+use wwwoffle_http::media_type::content_essence;
 
 /// The height of the window, in pixels: several screens, for images that are loaded when they
 /// become visible.
@@ -140,13 +141,12 @@ pub(super) async fn open(
 /// Whether the response is an HTML page for people to view, not a sub-resource or the response to a
 /// form.
 fn is_page(outgoing: &Outgoing, answered: &StoredAnswer<'_>) -> bool {
-    let kind = answered.fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let kind = content_essence(answered.fields);
     !matches!(outgoing.summary.kind, RequestKind::Part | RequestKind::Post)
         && outgoing.summary.class.is_none()
         && answered.request.method == Method::GET
         && answered.status.is_success()
-        && ["text/html", "application/xhtml+xml"].iter().any(|html| kind.eq_ignore_ascii_case(html))
+        && ["text/html", "application/xhtml+xml"].contains(&kind.as_str())
 }
 
 /// The address at which the browser connects so that its requests belong to the requester.

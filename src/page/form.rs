@@ -4,6 +4,7 @@ use serde::Serialize;
 use wwwoffle_url::url_decode_form_args;
 
 use crate::base::text::Text;
+use wwwoffle_http::media_type::essence;
 
 /// Maximum length of a form, in bytes. Our forms have short fields and one URL, or the URLs
 /// selected in a list. Each byte of a URL may be encoded as three bytes.
@@ -75,8 +76,7 @@ impl SubmittedForm {
     /// [`BadForm`] if `content_type` is not that of a form, if a field is not UTF-8, or if the body
     /// is longer or has more fields than a form may have.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
-        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        if !essence.trim().eq_ignore_ascii_case(FORM) {
+        if essence(content_type.unwrap_or_default()) != FORM {
             return Err(BadForm::WrongType);
         }
         Self::fields_of(body, b"&;")

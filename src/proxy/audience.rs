@@ -13,6 +13,7 @@ use super::body::{self, Body};
 use super::intent::{Intent, SEC_FETCH_DEST, intent};
 use super::saver::SaverKind;
 use wwwoffle_http::fields::list;
+use wwwoffle_http::media_type::essence;
 
 /// A transparent picture of one pixel.
 const NOTHING_TO_SEE: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
@@ -144,8 +145,7 @@ fn part_kind(fields: &HeaderMap) -> PartKind {
         return dest.to_str().map_or(UNKNOWN, named);
     }
     let first = list(fields, &ACCEPT).next().unwrap_or_default();
-    let first = first.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-    let likely = match first.split_once('/') {
+    let likely = match essence(first).split_once('/') {
         Some(("text", "css")) => named("style"),
         Some((dest @ ("image" | "audio" | "video" | "font"), _)) => named(dest),
         _ => UNKNOWN,

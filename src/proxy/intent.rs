@@ -5,6 +5,7 @@ use hyper::header::{ACCEPT, HeaderName, REFERER};
 use hyper::{HeaderMap, Method};
 
 use wwwoffle_http::fields::list;
+use wwwoffle_http::media_type::essence;
 
 /// `Sec-Fetch-Dest`: the browser's use of the response (Fetch Metadata §2.1).
 pub const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -31,10 +32,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     }
     // Browsers without Fetch Metadata name HTML explicitly when a person navigates. Requests for
     // scripts and images, and command-line programs, send `*/*` or their own type.
-    let html = |range: &str| {
-        let kind = range.split(';').next().unwrap_or_default().trim();
-        kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
-    };
+    let html = |range: &str| ["text/html", "application/xhtml+xml"].contains(&&*essence(range));
     if list(fields, &ACCEPT).any(html) {
         Intent::Person
     } else if fields.contains_key(REFERER) && method != Method::POST {
@@ -47,8 +45,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
 /// Whether the client wants an event stream, like `EventSource` and similar clients.
 #[must_use]
 pub fn wants_event_stream(fields: &HeaderMap) -> bool {
-    let mut ranges = list(fields, &ACCEPT).map(|range| range.split(';').next().unwrap_or_default());
-    ranges.any(|range| range.trim().eq_ignore_ascii_case("text/event-stream"))
+    list(fields, &ACCEPT).any(|range| essence(range) == "text/event-stream")
 }
 
 #[cfg(test)]

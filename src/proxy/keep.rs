@@ -1,6 +1,6 @@
 //! Which responses are stored, with a reason for each refusal.
 
-use hyper::header::{CONTENT_LOCATION, CONTENT_TYPE};
+use hyper::header::CONTENT_LOCATION;
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_config::{Config, NoStore, UrlParts};
 use wwwoffle_url::{CanonicalUrl, LocalHost, Resolution, ResolutionRules, resolve};
@@ -9,6 +9,7 @@ use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::caching::freshness::{Basis, ExchangeTimes, Freshness, Heuristics};
 use wwwoffle_http::caching::storing::{RequestFacts, is_no_store, may_reuse};
 use wwwoffle_http::head::has_credentials;
+use wwwoffle_http::media_type::content_essence;
 
 /// The reason why a response is forwarded and not stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,16 +167,9 @@ pub fn may_keep(
     if is_no_store && keeping.no_store == NoStore::Respect {
         return Err(NotKept::NoStore);
     }
-    let endless = fields
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|kind| {
-            let kind = kind.trim();
-            kind.eq_ignore_ascii_case("text/event-stream")
-                || kind.eq_ignore_ascii_case("multipart/x-mixed-replace")
-        });
-    if endless { Err(NotKept::Endless) } else { Ok(()) }
+    let kind = content_essence(fields);
+    let is_endless = ["text/event-stream", "multipart/x-mixed-replace"].contains(&kind.as_str());
+    if is_endless { Err(NotKept::Endless) } else { Ok(()) }
 }
 
 /// Whether the status is a success or a redirect. Responses with such a status are useful offline.
@@ -190,7 +184,7 @@ mod tests {
     use hyper::header::HeaderName;
 
     use super::*;
-    use hyper::header::CONTENT_RANGE;
+    use hyper::header::{CONTENT_RANGE, CONTENT_TYPE};
 
     #[test]
     fn each_unstored_response_has_a_reason() {

@@ -43,6 +43,7 @@ use wwwoffle_html::rewrite::csp::{NO_SCRIPTS, allow_style};
 use wwwoffle_html::rewrite::{Bar, Changes, FirstFrame, Mark, Marks, Removal, Repair, Rewriter};
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
 use wwwoffle_http::fields::{CACHE_STATUS, has_member};
+use wwwoffle_http::media_type::content_essence;
 
 /// Destinations that are a document (Fetch §2.2.5), other than the window itself.
 const FRAMES: [&str; 4] = ["iframe", "frame", "object", "embed"];
@@ -177,7 +178,7 @@ impl Modification {
         }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
-        match (essence(content_type).as_str(), &self.changes) {
+        match (content_essence(answer.headers()).as_str(), &self.changes) {
             (kind @ ("text/html" | XHTML), Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
                 let mut shell = context.pages.shell(&self.reader);
@@ -305,12 +306,6 @@ fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
             .collect(),
         gateway: None,
     }
-}
-
-/// The type of a response, without its parameters.
-fn essence(content_type: Option<&str>) -> String {
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    essence.trim().to_ascii_lowercase()
 }
 
 /// Whether a response may be modified, and has a whole body without a coding.

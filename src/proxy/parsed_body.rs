@@ -5,6 +5,7 @@ use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use wwwoffle_http::media_type::essence;
 use wwwoffle_url::url_decode_form_args;
 
 /// The longest boundary of a multipart body, in bytes (RFC 2046 §5.1.1).
@@ -29,7 +30,7 @@ impl ParsedBody {
     /// Parses a body, without the fields that do not count.
     pub(super) fn parse(fields: &HeaderMap, body: &Bytes, is_ignored: IgnoredFields<'_>) -> Self {
         let kind = fields.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let media = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        let media = essence(kind);
         if media == "application/x-www-form-urlencoded" {
             let counts =
                 |(name, _): &(Vec<u8>, Vec<u8>)| !is_ignored(&String::from_utf8_lossy(name));

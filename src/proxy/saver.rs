@@ -36,6 +36,7 @@ use super::status::CacheStatus;
 use crate::net::upstream::LeftOutFile;
 use crate::page::left_out;
 use crate::proxy::context::ProxyContext;
+use wwwoffle_http::media_type::essence;
 
 /// The word in `Cache-Status` for what the data saver has decided.
 pub(super) const BY: &str = "data-saver";
@@ -54,9 +55,7 @@ pub(super) enum SaverKind {
 impl SaverKind {
     /// The kind of a media type. `None` if files of this type are never left out.
     pub(super) fn of_type(content_type: &str) -> Option<Self> {
-        let essence = content_type.split(';').next().unwrap_or_default().trim();
-        let essence = essence.to_ascii_lowercase();
-        match essence.split_once('/')? {
+        match essence(content_type).split_once('/')? {
             ("image", _) => Some(Self::Picture),
             ("audio" | "video", _) => Some(Self::Media),
             ("font", _) => Some(Self::Font),

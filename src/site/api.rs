@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::once;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::{Frame, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::header::{ALLOW, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode};
 use serde::Serialize;
@@ -29,6 +29,7 @@ use crate::proxy::admit::with_challenge;
 use crate::proxy::body::{self, Body};
 use crate::proxy::target;
 use wwwoffle_api::ApiError;
+use wwwoffle_http::media_type::content_essence;
 
 /// Path prefix of all calls.
 const PREFIX: &str = "/api/";
@@ -103,10 +104,7 @@ pub(super) fn denied(caller: &Caller, denied: Denied) -> Response<Body> {
 impl CallRequest<'_> {
     /// Reads the body as JSON.
     pub(super) async fn read<T: DeserializeOwned>(self, caller: &Caller) -> Result<T, CallFault> {
-        let content_type =
-            self.parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-        if !essence.trim().eq_ignore_ascii_case(JSON) {
+        if content_essence(&self.parts.headers) != JSON {
             return Err(CallFault::new(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 format!("expected a body of type {JSON}"),

@@ -33,6 +33,7 @@ use crate::storage::versions::text::PagePart;
 use crate::storage::versions::{self, NotCompared, PageVersions};
 use wwwoffle_api::History;
 use wwwoffle_http::caching::coding::CodingTerms;
+use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 
 /// Number of versions whose text is compared with the text of the previous version. For older
@@ -232,9 +233,7 @@ async fn serve_version(caller: &Caller, copy: &Arc<StoredCopy>) -> Response<Body
 
 /// Whether a response with these fields is an HTML page without content coding.
 fn is_page(fields: &HeaderMap) -> bool {
-    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    essence.trim().eq_ignore_ascii_case("text/html") && !fields.contains_key(CONTENT_ENCODING)
+    content_essence(fields) == "text/html" && !fields.contains_key(CONTENT_ENCODING)
 }
 
 /// Makes the version stored at the time `stored` the current one, and the former current version an

@@ -8,6 +8,7 @@ use wwwoffle_spool::{Entry, Place};
 
 use super::warc::{RecordPosition, digest};
 use crate::fixture::{RecordedExchange, RecordedMessage};
+use wwwoffle_http::media_type::essence;
 
 /// The URL in the spelling that the origin received. Archives distinguish spellings, as the spool
 /// does.
@@ -78,8 +79,7 @@ pub(super) fn media_type(head: &[u8]) -> String {
         let (name, value) = line.split_at_checked("content-type:".len())?;
         name.eq_ignore_ascii_case(b"content-type:").then_some(value)
     });
-    let value = String::from_utf8_lossy(value.unwrap_or_default()).into_owned();
-    let kind = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = essence(&String::from_utf8_lossy(value.unwrap_or_default()));
     if kind.is_empty() { "unk".to_owned() } else { kind }
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::chunked::read_line;
 use crate::refusal::Reason;
+use wwwoffle_http::media_type::essence;
 
 /// The longest record header, in bytes.
 const MAX_HEADER: usize = 128 << 10;
@@ -205,8 +206,7 @@ impl WarcHeader {
 
     /// The media type of the block, in lower case without parameters.
     pub(crate) fn content_type(&self) -> String {
-        let value = self.get("Content-Type").unwrap_or_default();
-        value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+        essence(self.get("Content-Type").unwrap_or_default())
     }
 }
 

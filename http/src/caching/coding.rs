@@ -15,12 +15,13 @@
 use http::HeaderMap;
 use http::StatusCode;
 use http::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
-    ETAG, HeaderName, HeaderValue, VARY,
+    ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, ETAG,
+    HeaderName, HeaderValue, VARY,
 };
 
 use super::control::{RequestControl, ResponseControl};
 use crate::decoding::{Coding, MAX_LAYERS};
+use crate::media_type::content_essence;
 
 /// The codings requested from origins, in the order browsers use, because some origins compare the
 /// text of the field. There are no weights: we can decode whichever coding an origin chooses.
@@ -151,8 +152,7 @@ fn is_coded(answer: &HeaderMap) -> bool {
 /// Whether the media type already names the coding. Then the body is a compressed file that its
 /// server also marks as coded, and decoding would make the content differ from its file name.
 fn is_file_of(coding: Coding, answer: &HeaderMap) -> bool {
-    let kind = answer.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let kind = content_essence(answer);
     let names: &[&str] = match coding {
         Coding::Gzip => &["application/gzip", "application/x-gzip", "application/x-gunzip"],
         Coding::Zstd => &["application/zstd", "application/x-zstd"],

@@ -20,6 +20,7 @@ use crate::page::LocalOrigin;
 use crate::page::isolation::isolate;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
+use wwwoffle_http::media_type;
 use wwwoffle_url::SCHEMES;
 
 /// Fields of a request that the origin gets.
@@ -206,7 +207,7 @@ impl Shape {
 /// several comma-separated types (Fetch, *extract a MIME type*), so a comma before the parameters
 /// is invalid here.
 fn essence(content_type: &str) -> Option<(String, String)> {
-    let essence = content_type.split(';').next()?.trim_matches([' ', '\t']).to_ascii_lowercase();
+    let essence = media_type::essence(content_type);
     let (kind, subtype) = essence.split_once('/')?;
     (is_token(kind) && is_token(subtype)).then(|| (kind.to_owned(), subtype.to_owned()))
 }

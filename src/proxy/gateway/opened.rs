@@ -2,7 +2,7 @@
 //! page with a link instead of a file to save. With the file, the window would stay at its page,
 //! and the other site would learn from this that the file is stored.
 
-use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_DISPOSITION, HeaderValue};
 use hyper::http::request::Parts;
 use hyper::{Response, StatusCode};
 
@@ -13,6 +13,7 @@ use crate::proxy::body::Body;
 use crate::proxy::intent::{Intent, intent};
 use crate::proxy::opener::may_be_another_site;
 use crate::proxy::reply;
+use wwwoffle_http::media_type::content_essence;
 
 /// The types that every browser shows in a window. A browser offers other types as downloads, or
 /// passes them to another program.
@@ -74,14 +75,15 @@ fn is_shown(response: &Response<Body>) -> bool {
     let (status, fields) = (response.status(), response.headers());
     // With these two statuses, the window stays at its page (HTML §7.4.2.2).
     let is_empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::RESET_CONTENT);
-    let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    let is_page = SHOWN.contains(&essence) && !fields.contains_key(CONTENT_DISPOSITION);
+    let is_page = SHOWN.contains(&content_essence(fields).as_str())
+        && !fields.contains_key(CONTENT_DISPOSITION);
     !is_empty && (is_page || status.is_redirection())
 }
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::CONTENT_TYPE;
+
     use super::*;
     use crate::proxy::body;
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use wwwoffle_url::BrowserUrl;
 
 use super::known::SpoolKnown;
-use super::{Modification, amend, body, changed, essence, own_images};
+use super::{Modification, amend, body, changed, own_images};
 use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::body::Body;
 use crate::proxy::context::ProxyContext;
@@ -16,6 +16,7 @@ use crate::proxy::gateway::fields::{Shape, response_fields};
 use crate::proxy::gateway::{GatewayMark, RewriteMark};
 use crate::proxy::reply;
 use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
+use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 
 /// Elements removed from every gateway page: they would have no effect, or would send the browser
@@ -83,7 +84,11 @@ impl Modification {
                 let sheet = Sheet::new(mark.gateway.clone(), mark.url.clone(), content_type);
                 changed(answer, |body| body::sheet(body, sheet))
             }
-            Shape::AsIs if self.is_still && essence(content_type) == "image/gif" && !is_part => {
+            Shape::AsIs
+                if self.is_still
+                    && content_essence(answer.headers()) == "image/gif"
+                    && !is_part =>
+            {
                 amend(answer.headers_mut(), &Changes::default());
                 changed(answer, |body| body::image(body, FirstFrame::default()))
             }

@@ -30,6 +30,7 @@ use super::picture::{PictureFormat, recompress};
 use crate::net::upstream::BoxError;
 use crate::proxy::context::ProxyContext;
 use wwwoffle_http::caching::control::{RequestControl, ResponseControl};
+use wwwoffle_http::media_type::content_essence;
 
 /// Maximum length of a picture in bytes. A longer one is sent unchanged.
 const MAX_PICTURE: u64 = 16 * 1024 * 1024;
@@ -153,11 +154,10 @@ impl Recompression {
             && !fields.contains_key(CONTENT_ENCODING)
             && !ResponseControl::of(fields).no_transform;
         let text = |name| fields.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        let essence = text(CONTENT_TYPE)?.split(';').next()?.trim().to_ascii_lowercase();
         let declared = || text(CONTENT_LENGTH)?.parse().ok();
         let length = response.body().size_hint().exact().or_else(declared)?;
         let is_meant = may_change && length > self.above && length <= MAX_PICTURE;
-        let format = PictureFormat::of_type(&essence).filter(|_| is_meant)?;
+        let format = PictureFormat::of_type(&content_essence(fields)).filter(|_| is_meant)?;
         Some((format, u32::try_from(length).ok()?))
     }
 }

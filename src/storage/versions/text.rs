@@ -14,6 +14,7 @@ use lol_html::{
 };
 
 use wwwoffle_html::references::{BodyKind, HEAD, charset, entity};
+use wwwoffle_http::media_type::essence;
 
 /// Maximum length of the text of one page, in bytes.
 const MAX_TEXT: usize = 1 << 20;
@@ -125,8 +126,7 @@ pub fn source(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<Stri
 }
 
 fn is_text(kind: BodyKind, content_type: Option<&str>) -> bool {
-    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
-    let essence = essence.trim().to_ascii_lowercase();
+    let essence = essence(content_type.unwrap_or_default());
     kind != BodyKind::None
         || essence.starts_with("text/")
         || ["application/json", "application/xml"].contains(&essence.as_str())
