@@ -61,13 +61,19 @@ struct ConfigTarget {
     /// A client of the daemon, which is not necessarily running. `None` if the spool is unknown.
     daemon: Option<Control>,
     lookup: ConfigLookup,
+    /// Whether root is the caller and another user runs the daemon.
+    is_root_for_other: bool,
 }
 
 impl ConfigTarget {
     /// Returns the target. If the configuration is faulty and `--spool` is missing, the spool is
     /// unknown, so that only the file can be corrected.
     fn of(settings: &Settings<'_>) -> Self {
-        Self { daemon: settings.control().ok(), lookup: settings.lookup() }
+        Self {
+            daemon: settings.control().ok(),
+            lookup: settings.lookup(),
+            is_root_for_other: settings.is_root_for_other(),
+        }
     }
 
     fn file(&self) -> ConfigFile {
@@ -106,20 +112,50 @@ impl ConfigTarget {
     }
 
     fn edit(&self, edit: &ConfigEdit) -> VerbResult<ConfigChange> {
-        if let Some(change) = self.ask_daemon(|control| control.post("/api/config", edit))? {
-            return Ok(change);
-        }
-        let file = self.file();
-        changed(&file, file.edit(edit, None, clock::now()))
+        self.change(
+            |control| control.post("/api/config", edit),
+            |file| file.edit(edit, None, clock::now()),
+        )
     }
 
     fn undo(&self, version: Option<u64>) -> VerbResult<ConfigChange> {
-        let undo = ConfigUndo { version };
-        if let Some(change) = self.ask_daemon(|control| control.post("/api/config/undo", &undo))? {
+        self.change(
+            |control| control.post("/api/config/undo", &ConfigUndo { version }),
+            |file| file.undo(version, None, clock::now()),
+        )
+    }
+
+    /// Changes the configuration through the daemon, or in the file if no daemon runs or if the daemon
+    /// may not write it.
+    fn change(
+        &self,
+        by_daemon: impl FnOnce(&Control) -> VerbResult<ConfigChange>,
+        in_file: impl FnOnce(&ConfigFile) -> Result<AppliedChange, ChangeError>,
+    ) -> VerbResult<ConfigChange> {
+        let is_own = self.is_file_of_root()?;
+        if !is_own && let Some(change) = self.ask_daemon(by_daemon)? {
             return Ok(change);
         }
         let file = self.file();
-        changed(&file, file.undo(version, None, clock::now()))
+        let mut change = changed(&file, in_file(&file))?;
+        if is_own {
+            let reload = |control: &Control| {
+                control.post::<ConfigChange>("/api/config/reload", &serde_json::json!({}))
+            };
+            change.restart = self.ask_daemon(reload)?.unwrap_or_default().restart;
+        }
+        Ok(change)
+    }
+
+    /// Whether root is the caller, and the daemon of another user uses the file that root would
+    /// change. A service usually cannot write to `/etc`. The daemon alone may not name the file,
+    /// because root would then change any file for it.
+    fn is_file_of_root(&self) -> VerbResult<bool> {
+        if !self.is_root_for_other {
+            return Ok(false);
+        }
+        let state = self.ask_daemon(|control| control.get::<ConfigState>("/api/config"))?;
+        Ok(state.is_some_and(|state| Path::new(&state.file) == self.file().path()))
     }
 }
 

@@ -1,8 +1,10 @@
 //! The options before the verb, combined with the configuration and the environment.
 
-use std::{cell::OnceCell, net::SocketAddr, path::PathBuf, time::Duration};
+use std::path::{Path, PathBuf};
+use std::{cell::OnceCell, net::SocketAddr, time::Duration};
 
 use wwwoffle_config::{Config, ConfigLookup, Environment, Faults, LoadedConfig, load};
+use wwwoffle_spool::fs::owner_of;
 use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
@@ -14,6 +16,9 @@ use crate::base::live::Live;
 use crate::base::service_manager::ServiceManager;
 use crate::daemon::activation;
 use crate::daemon::run::Start;
+
+/// The spool of the service of the machine, as the package and its units name it.
+const SERVICE_SPOOL: &str = "/var/lib/wwwoffle";
 
 /// The settings shared by all verbs. The configuration is read when a verb needs it.
 #[derive(Debug)]
@@ -86,13 +91,30 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Returns the path of the spool that verbs use.
+    /// Returns the path of the spool that verbs use, except those that run a daemon. For root without
+    /// a spool of its own, it is that of the service of the machine.
     pub(crate) fn spool(&self) -> VerbResult<PathBuf> {
         match (&self.remote, &self.spool) {
-            (Some(daemon), _) => Err(daemon.not_here()),
-            (None, Some(spool)) => Ok(spool.clone()),
-            (None, None) => self.spool_of(&self.config()?),
+            (Some(daemon), _) => return Err(daemon.not_here()),
+            (None, Some(spool)) => return Ok(spool.clone()),
+            (None, None) => {}
         }
+        let config = self.config()?;
+        let own = self.spool_of(&config)?;
+        let is_default = config.startup.spool_dir.is_default();
+        let is_root = rustix::process::geteuid().is_root();
+        let service = PathBuf::from(SERVICE_SPOOL);
+        let is_service = is_default && is_root && !is_spool(&own) && is_spool(&service);
+        Ok(if is_service { service } else { own })
+    }
+
+    /// Whether this process is root, and the spool and so its daemon belong to another user.
+    pub(crate) fn is_root_for_other(&self) -> bool {
+        self.remote.is_none()
+            && rustix::process::geteuid().is_root()
+            && self.spool().is_ok_and(
+                |spool| matches!(owner_of(&spool.join("tmp")), Ok(Some((user, _))) if user != 0),
+            )
     }
 
     /// Returns the domains to which a new authority is limited.
@@ -154,7 +176,7 @@ impl<'a> Settings<'a> {
     /// Returns the spool if another environment may lead to another one: it is below
     /// `XDG_DATA_HOME`.
     pub(crate) fn spool_of_environment(&self) -> VerbResult<Option<PathBuf>> {
-        let spool = self.spool()?;
+        let spool = self.spool_of(&self.config()?)?;
         let plain = self.config()?.startup.spool_dir.resolve(&self.plain_environment());
         Ok((plain.as_ref() != Ok(&spool)).then_some(spool))
     }
@@ -175,6 +197,11 @@ impl<'a> Settings<'a> {
             .resolve(self.environment)
             .map_err(|error| VerbFailure::Said(ExitStatus::BadSpool, error.to_string()))
     }
+}
+
+/// Whether a spool is in the directory: every daemon creates `tmp`.
+fn is_spool(directory: &Path) -> bool {
+    matches!(owner_of(&directory.join("tmp")), Ok(Some(_)))
 }
 
 /// Returns the failure for a faulty configuration, with all its faults.

@@ -128,6 +128,12 @@ impl SpoolDir {
         Self(Some(path.to_owned()))
     }
 
+    /// Whether no directory is given.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The given directory, or `wwwoffle` in the data directory of `environment`.
     ///
     /// # Errors
