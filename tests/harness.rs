@@ -19,6 +19,7 @@ pub(crate) mod old_spool;
 pub(crate) mod origin;
 pub(crate) mod secure;
 pub(crate) mod site;
+pub(crate) mod socks;
 pub(crate) mod then;
 pub(crate) mod tls;
 pub(crate) mod tools;

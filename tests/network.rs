@@ -1,5 +1,6 @@
-//! The machine and its network: addresses, limits, the link and a parent proxy.
+//! The machine and its network: addresses, limits, the link and parent proxies.
 
+mod chain;
 mod clock;
 mod descriptors;
 pub(crate) mod inward;

@@ -59,10 +59,10 @@ pub use queue::{Prioritized, PriorityRequest};
 pub use statistics::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub use types::{
     ApiError, DaemonActivity, DaemonProcess, DeleteResponse, DeletedUrls, DownloadItem,
-    DownloadWaiting, EntriesToDelete, EntryItem, EntryOwner, FetchAttempts, FetchRequest,
-    FetchResponse, FlushResponse, FormMethod, FormToSend, GetRequest, ItemState, LinkStatus,
-    ModeChange, ModeRequest, Queue, QueueCounts, QueueItem, QueueTarget, RejectionItem,
-    RetryResponse, Status, StopResponse,
+    DownloadWaiting, EntriesToDelete, EntryItem, EntryOwner, FailingParentItem, FetchAttempts,
+    FetchRequest, FetchResponse, FlushResponse, FormMethod, FormToSend, GetRequest, ItemState,
+    LinkStatus, ModeChange, ModeRequest, OutgoingTrouble, Queue, QueueCounts, QueueItem,
+    QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
 };
 pub use usage::{DayUsage, QuotaItem, UsageReport};
 pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};

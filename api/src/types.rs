@@ -35,12 +35,36 @@ pub struct Status {
     pub downloads: Vec<DownloadItem>,
     /// The number of connected clients.
     pub connections: u64,
-    /// The number of outward connections refused in offline mode since the start.
-    pub outward_refused: u64,
+    /// Trouble with outgoing connections.
+    #[serde(flatten)]
+    pub outgoing: OutgoingTrouble,
     /// Clients that rejected our certificate for a host within the last hour, by host; the first
     /// hundred.
     #[serde(default)]
     pub rejections: Vec<RejectionItem>,
+}
+
+/// Outgoing connections that are not made, and parent proxies that do not work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutgoingTrouble {
+    /// The number of outward connections refused in offline mode since the start.
+    pub outward_refused: u64,
+    /// The parent proxies that failed and are avoided.
+    #[serde(default)]
+    pub failing_parents: Vec<FailingParentItem>,
+}
+
+/// A parent proxy that failed, and is tried only after the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingParentItem {
+    /// The parent: host and port.
+    pub parent: String,
+    /// The reason.
+    pub reason: String,
+    /// When it failed first.
+    pub since: Timestamp,
+    /// When it is tried again in its place.
+    pub until: Timestamp,
 }
 
 /// The work of the daemon, and the last changes of its mode.

@@ -77,7 +77,7 @@ pub use blocklist::{
 };
 pub use disk::{
     location::Location,
-    lookup::{ConfigLookup, Environment, NoDirectory, ServiceVariables},
+    lookup::{ConfigLookup, Environment, NoDirectory, ProxyVariables, ServiceVariables},
     watch::WatchedFiles,
 };
 pub use edit::{EditError, OptionChange, changes};
@@ -113,10 +113,11 @@ pub use values::{
     certificates::{AllowedCertificate, AllowedCertificates},
     clients::{ClientHosts, ResolvedNames},
     domains::Domains,
+    environment::{EnvironmentParent, EnvironmentParents, VariableFault},
     hosts::HostList,
     links::{ExpectedStatus, ExpectedText, Interfaces, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
-    parent::{ParentProxy, Replacement},
+    parent::{ParentAddress, ParentProtocol, ParentProxy, ParentStep, Replacement},
     password::{ControlPassword, PasswordError, PasswordHash, User, Users},
     plain::{HostNames, Listen, SpoolDir},
     ports::{PortRange, PortRanges},

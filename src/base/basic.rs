@@ -12,7 +12,7 @@ use hyper::header::{HeaderName, HeaderValue, InvalidHeaderValue};
 const MAX_FIELD: usize = 4096;
 
 /// A user and a password, as bytes. `Debug` does not show them.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Login {
     /// The name, without a colon.
     pub user: Vec<u8>,

@@ -6,8 +6,8 @@ use arc_swap::ArcSwap;
 use wwwoffle_config::edit::{Edit, EditResult};
 use wwwoffle_config::schema::Effect;
 use wwwoffle_config::{
-    Config, ConfigFile, ConfigLookup, ConfigText, EarlierConfig, Faults, OptionChange,
-    WatchedFiles, changes,
+    Config, ConfigFile, ConfigLookup, ConfigText, EarlierConfig, EnvironmentParents, Faults,
+    OptionChange, WatchedFiles, changes,
 };
 
 use super::observer::Observer;
@@ -21,6 +21,8 @@ pub struct Live {
     pub(crate) state: Mutex<LiveState>,
     /// Notified of each new configuration once it is in force.
     pub(crate) observer: Observer<AppliedOptions>,
+    /// The parent proxies of the environment. Empty unless the configuration asks for them.
+    pub(crate) environment: EnvironmentParents,
 }
 
 #[derive(Debug)]
@@ -86,7 +88,14 @@ impl Live {
     pub fn new(lookup: ConfigLookup, config: Config, text: String, watch: WatchedFiles) -> Self {
         let state = LiveState { first: text.clone(), text, faults: None, watch };
         let config = Arc::new(ArcSwap::from_pointee(config));
-        Self { lookup, config, state: Mutex::new(state), observer: Observer::default() }
+        let (observer, environment) = (Observer::default(), EnvironmentParents::default());
+        Self { lookup, config, state: Mutex::new(state), observer, environment }
+    }
+
+    /// Uses the parent proxies of the environment where the configuration names none.
+    #[must_use]
+    pub fn with_environment(self, environment: EnvironmentParents) -> Self {
+        Self { environment, ..self }
     }
 
     /// Puts `config` in force, without a file.

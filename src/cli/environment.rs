@@ -3,7 +3,7 @@
 use std::{env, ffi::OsString};
 
 pub use wwwoffle_config::Environment;
-use wwwoffle_config::ServiceVariables;
+use wwwoffle_config::{ProxyVariables, ServiceVariables};
 
 /// Reads the environment of this process.
 #[must_use]
@@ -26,5 +26,12 @@ pub fn read() -> Environment {
             listen_pid: variable("LISTEN_PID"),
         },
         java_tool_options: variable("JAVA_TOOL_OPTIONS"),
+        proxies: ProxyVariables {
+            http: variable("http_proxy"),
+            https: variable("https_proxy").or_else(|| variable("HTTPS_PROXY")),
+            ftp: variable("ftp_proxy").or_else(|| variable("FTP_PROXY")),
+            all: variable("all_proxy").or_else(|| variable("ALL_PROXY")),
+            exceptions: variable("no_proxy").or_else(|| variable("NO_PROXY")),
+        },
     }
 }

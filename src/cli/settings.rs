@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{cell::OnceCell, net::SocketAddr, time::Duration};
 
-use wwwoffle_config::{Config, ConfigLookup, Environment, Faults, LoadedConfig, load};
+use wwwoffle_config::{
+    Config, ConfigLookup, Environment, EnvironmentParents, Faults, LoadedConfig, load,
+};
 use wwwoffle_spool::fs::owner_of;
 use wwwoffle_url::LocalHost;
 
@@ -65,7 +67,13 @@ impl<'a> Settings<'a> {
         } else {
             typed.listen
         };
-        let live = Live::new(lookup, config, text.text, watch);
+        let environment = if config.proxy.environment {
+            EnvironmentParents::parse(&self.environment.proxies)
+                .map_err(|fault| VerbFailure::Said(ExitStatus::BadConfig, fault.to_string()))?
+        } else {
+            EnvironmentParents::default()
+        };
+        let live = Live::new(lookup, config, text.text, watch).with_environment(environment);
         let rest = typed.rest.map(Duration::from_secs);
         let (mode, log_level) = (typed.mode, typed.log_level);
         let (sockets, manager, fixture) = (Vec::new(), ServiceManager::default(), None);

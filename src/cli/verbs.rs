@@ -28,7 +28,7 @@ use crate::storage::edit::compress::StoredForm;
 use wwwoffle_api::plan::QueuePlan;
 use wwwoffle_api::{
     DaemonActivity, DaemonProcess, FetchRequest, FetchResponse, ModeChange, ModeRequest,
-    ModeSetting, Status, StopResponse,
+    ModeSetting, OutgoingTrouble, Status, StopResponse,
 };
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
@@ -288,12 +288,13 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
     }
     writeln!(out, "listening    {}", status.process.listen.join(", "))?;
     writeln!(out, "connections  {}", status.connections)?;
-    if status.outward_refused > 0 {
-        writeln!(
-            out,
-            "refused      {} connections outward, while offline",
-            status.outward_refused
-        )?;
+    let OutgoingTrouble { outward_refused, failing_parents } = &status.outgoing;
+    if *outward_refused > 0 {
+        writeln!(out, "refused      {outward_refused} connections outward, while offline")?;
+    }
+    for one in failing_parents {
+        let (parent, reason) = (shown::line(&one.parent), shown::line(&one.reason));
+        writeln!(out, "parent proxy {parent} is avoided until {:.0}: {reason}", one.until)?;
     }
     writeln!(out, "spool        {}", status.process.spool)?;
     if status.process.read_only {

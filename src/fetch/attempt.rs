@@ -346,7 +346,7 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
     let places = Arc::new(places.with_spelling(&Spelling::of(target, &url)));
     let (config, parts) = (context.base.config(), UrlParts::of(&url));
     censor::request(&config, &url, sent.headers_mut());
-    resource.origin.via = parent(&config, &url, &context.base.pseudonym);
+    resource.origin.via = parent(&context.base, &config, &url);
     resource.origin.reach = outgoing.summary.asked_from.into();
     let selecting = || sent.headers().clone();
     let found =

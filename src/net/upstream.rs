@@ -26,12 +26,14 @@ mod inward;
 mod line;
 mod message;
 mod multiplexed;
+mod parents;
 mod pool;
 mod probe;
 mod recorded_stream;
 mod refused;
 mod registry;
 mod seats;
+mod socks;
 mod step;
 mod streamed;
 mod tls;
@@ -64,6 +66,7 @@ pub use error::{Failure, LeftOutFile};
 pub use ftp::{Listing, ListingFormat};
 pub use inward::Reach;
 use message::OutgoingMessage;
+pub use parents::{FailingParent, ParentHealth};
 use pool::ConnectionPool;
 pub use refused::{RefusedCertificate, RefusedCertificates};
 use registry::{OriginRoute, Registry};
@@ -73,7 +76,7 @@ pub(crate) use tls::server_name;
 pub use tls_details::TlsDetails;
 pub use tls_error::{CertificateFault, TlsFault};
 pub(crate) use usage_meter::UsageMeter;
-pub use via::{ParentFault, Via};
+pub use via::{ParentFault, Route, Via};
 
 use crate::base::tasks::Tasks;
 
@@ -328,38 +331,51 @@ impl Upstream {
         sent.map(|answer| answer.map(|body| body.counted(account)))
     }
 
+    /// Sends the request by the first of the ways to `origin` that works.
     async fn send_now(
         self: &Arc<Self>,
         origin: &Origin,
-        mut head: Request<()>,
+        head: Request<()>,
         body: Outbound,
         interim: Option<mpsc::Sender<Interim>>,
     ) -> Result<Answer, Failure> {
-        // For HTTPS the parent opens a connection; it receives all other requests whole.
-        let parent = origin.via.as_ref().filter(|_| origin.scheme != Scheme::Https);
+        let mut message = OutgoingMessage::new(head, body, interim);
+        let mut failed = Failure::Unprocessed;
+        for way in self.dialer.parents().ways(origin) {
+            match self.send_by(&way, &mut message).await {
+                Err(failure) if failure.may_try_next_parent() && message.is_whole() => {
+                    failed = failure;
+                }
+                sent => return sent,
+            }
+        }
+        Err(failed)
+    }
+
+    /// Sends the request to `origin` by its parent proxy, if it has one.
+    async fn send_by(
+        self: &Arc<Self>,
+        origin: &Origin,
+        message: &mut OutgoingMessage,
+    ) -> Result<Answer, Failure> {
+        let parent = origin.via.as_ref().filter(|via| via.takes_requests(origin.scheme));
         match origin.scheme {
             Scheme::Ftp if parent.is_none() => {
-                let message = OutgoingMessage::new(head.clone(), body, interim);
-                return Box::pin(self.ask_ftp(origin, &head, message)).await;
+                return Box::pin(self.ask_ftp(origin, message)).await;
             }
             Scheme::Finger if parent.is_none() => {
-                return Box::pin(self.ask_finger(origin, &head)).await;
+                return Box::pin(self.ask_finger(origin, message.head())).await;
             }
             _ => {}
         }
-        if let Some(parent) = parent {
-            parent.address(origin, &mut head)?;
-        }
-        let mut message = OutgoingMessage::new(head, body, interim);
+        message.address(origin)?;
         let mut tries = Tries::default();
         loop {
             tries.count += 1;
-            let step = match self.route(origin, self.needs_http1(origin, &message)).await? {
-                OriginRoute::Shared(shared) => {
-                    self.share(origin, &shared, &mut message, &tries).await
-                }
+            let step = match self.route(origin, self.needs_http1(origin, message)).await? {
+                OriginRoute::Shared(shared) => self.share(origin, &shared, message, &tries).await,
                 OriginRoute::Dial(offer, turn) => {
-                    self.use_or_dial(origin, offer, turn, &mut message, &tries).await
+                    self.use_or_dial(origin, offer, turn, message, &tries).await
                 }
             };
             match step? {
@@ -368,7 +384,7 @@ impl Upstream {
                         Some(parent)
                             if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
                         {
-                            Err(parent.failed(ParentFault::Login))
+                            Err(self.dialer.parent_failed(parent, ParentFault::Login))
                         }
                         _ => Ok(answer),
                     };

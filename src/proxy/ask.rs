@@ -173,7 +173,7 @@ impl ProxyRequest {
             determine_ruling(&config, &bare, &FilterContext::of(&head.fields, &context.base.local));
         let parts = UrlParts::of(&bare);
         let (control, overruled) = reload::control(&config, mode, &parts, &head.fields);
-        resource.origin.via = parent(&config, &bare, &context.base.pseudonym);
+        resource.origin.via = parent(&context.base, &config, &bare);
         let spelling = Spelling::of(resource.path.as_str(), &bare);
         let places =
             |url: &mut _| Arc::new(Places::of(url, &head.fields, &owner).with_spelling(&spelling));

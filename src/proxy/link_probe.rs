@@ -55,7 +55,7 @@ async fn probe_url(context: &Arc<ProxyContext>, config: &Config, url: &str) -> P
             "the port of {url} belongs to another protocol; [dont-get] allowed-ports can allow it"
         )));
     }
-    resource.origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
+    resource.origin.via = rules::parent(&context.base, config, &resource.url);
     // The URL comes from the configuration, not from a client, so all addresses are allowed.
     resource.origin.reach = Reach::All;
     let head = Builder::new()
@@ -169,7 +169,7 @@ fn add_queued_hosts(context: &ProxyContext, config: &Config, hosts: &mut Vec<Ori
         }
         let Ok(resource) = target::of_url(request.place.url(), &context.base.local) else { return };
         let mut origin = resource.origin;
-        origin.via = rules::parent(config, &resource.url, &context.base.pseudonym);
+        origin.via = rules::parent(&context.base, config, &resource.url);
         if !hosts.iter().any(|known| known.host == origin.host) {
             hosts.push(origin);
         }

@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::{HeaderName, REFERER};
-use wwwoffle_config::{BlockQuery, Config, Location, PageRelation, RequestPurpose, UrlParts};
+use wwwoffle_config::{
+    BlockQuery, Config, EnvironmentParents, Location, PageRelation, ParentAddress, ParentStep,
+    RequestPurpose, UrlParts,
+};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::intent::SEC_FETCH_DEST;
 use super::opener::FETCH_SITE;
 use super::protocols;
 use crate::base::basic::Login;
-use crate::net::upstream::Via;
+use crate::base::context::BaseContext;
+use crate::net::upstream::{Route, Via};
 
 /// The result of the URL rules for a request: it depends on the URL and the client, not on stored
 /// copies.
@@ -141,23 +145,47 @@ fn storage_policy(config: &Config, parts: &UrlParts<'_>, host: &str) -> StorageP
     }
 }
 
-/// The parent proxy for requests to `url`, under our own `pseudonym`. `None` if no parent proxy is
-/// configured for `url`, or its host is in the local network.
+/// The parent proxy for requests to `url`, with the ways to try after it. `None` if the origin is
+/// connected to directly.
 #[must_use]
-pub fn parent(config: &Config, url: &CanonicalUrl, pseudonym: &str) -> Option<Arc<Via>> {
+pub fn parent(base: &BaseContext, config: &Config, url: &CanonicalUrl) -> Option<Arc<Via>> {
+    find_parent(config, &base.live.environment, url, &base.pseudonym)
+}
+
+/// The parent proxy for `url`: that of the options, or else that of the `environment`. Hosts of the
+/// local network and those of `except` are connected to directly. `pseudonym` is our name in `Via`.
+fn find_parent(
+    config: &Config,
+    environment: &EnvironmentParents,
+    url: &CanonicalUrl,
+    pseudonym: &str,
+) -> Option<Arc<Via>> {
     let (parts, options) = (UrlParts::of(url), &config.proxy);
-    let proxy = if url.protocol() == "https" { &options.ssl } else { &options.proxy };
-    let (host, port) = proxy.of(&parts).host_port()?;
-    if config.local_net.hosts.contains(url.host()) {
+    let hosts = [&config.local_net.hosts, &options.except];
+    if hosts.iter().any(|list| list.contains(url.host())) {
         return None;
     }
-    let login = options.auth_username.of(&parts).as_str().and_then(|user| {
+    let via = |address: &ParentAddress, login: Option<Login>| {
+        let ParentAddress { protocol, host, port } = address.clone();
+        let (pseudonym, route) = (pseudonym.to_owned(), Route::default());
+        Via { protocol, host, port, login, pseudonym, route }
+    };
+    let proxy = if url.protocol() == "https" { &options.ssl } else { &options.proxy };
+    let steps = proxy.of(&parts).steps();
+    if steps.is_empty() {
+        let found = environment.of(url.protocol(), url.host(), url.port_or_default())?;
+        let login = found.login.clone().map(|(user, password)| Login { user, password });
+        return Some(Arc::new(via(&found.address, login)));
+    }
+    let login = options.auth_username.of(&parts).as_str().map(|user| {
         let password = options.auth_password.of(&parts).reveal().unwrap_or_default();
-        let login = Login { user: user.into(), password: password.into() };
-        login.to_field().ok()
+        Login { user: user.into(), password: password.into() }
     });
-    let (host, pseudonym) = (host.to_owned(), pseudonym.to_owned());
-    Some(Arc::new(Via { host, port, login, pseudonym }))
+    let ways = steps.iter().map(|step| match step {
+        ParentStep::Parent(address) => Some(Arc::new(via(address, login.clone()))),
+        ParentStep::Direct => None,
+    });
+    Route::first(ways.collect())
 }
 
 /// Whether a URL is blocked for every client. An invalid URL is not blocked.
@@ -171,28 +199,53 @@ pub fn is_blocked(config: &Config, url: &str) -> bool {
 mod tests {
     use super::*;
     use std::path::Path;
+    use wwwoffle_config::ProxyVariables;
 
     #[test]
-    fn each_url_has_its_parent_proxy() {
+    fn each_url_has_its_parent_proxies() {
         let text = "[proxy]\nproxy = \"p.test:3128\"\nauth-username = \"u\"\nauth-password = \"p\"\n\
-                    [[proxy.for]]\nurl = \"*://direct.test/*\"\nproxy = \"\"\n\
+                    except = [\"*.lan\", \"10.0.0.0/8\"]\n\
+                    [[proxy.for]]\nurl = \"*://direct.test/*\"\nproxy = \"direct\"\nssl = \"direct\"\n\
                     [[proxy.for]]\nurl = \"*://s.test/*\"\nssl = \"[::1]:8080\"\nauth-username = \"\"\n\
+                    [[proxy.for]]\nurl = \"*://many.test/*\"\nproxy = \"a.test:1, socks5://b.test:2,direct\"\n\
                     [local-net]\nhosts = [\"near.test\"]";
         let config = Config::parse(text, Path::new("w.conf")).unwrap();
+        let variables = ProxyVariables {
+            all: Some("socks5://e:s@env.test:9050".into()),
+            exceptions: Some("no.test".into()),
+            ..ProxyVariables::default()
+        };
+        let environment = EnvironmentParents::parse(&variables).unwrap();
         for (url, want) in [
-            ("http://a.test/", "p.test:3128 Basic dTpw"),
-            ("https://a.test/", ""),
+            ("http://a.test/", "p.test:3128 u:p"),
+            ("https://a.test/", "socks5://env.test:9050 e:s"),
+            ("https://no.test/", ""),
+            ("http://no.test/", "p.test:3128 u:p"),
             ("http://direct.test/", ""),
+            ("https://direct.test/", ""),
             ("http://near.test/", ""),
+            ("https://nas.lan/", ""),
+            ("http://10.1.2.3/", ""),
             ("https://s.test/", "[::1]:8080 "),
             ("http://s.test/", "p.test:3128 "),
+            ("http://many.test/", "a.test:1 u:p, socks5://b.test:2 u:p, direct"),
         ] {
             let parsed = CanonicalUrl::parse(url, &LocalHost::default()).unwrap();
-            let got = parent(&config, &parsed, "w").map_or(String::new(), |via| {
-                let login = via.login.as_ref().map_or("", |login| login.to_str().unwrap());
-                format!("{via} {login}")
-            });
-            assert_eq!(got, want, "{url}");
+            let first = find_parent(&config, &environment, &parsed, "w");
+            let ways: Vec<String> = first
+                .iter()
+                .flat_map(Via::ways)
+                .map(|way| {
+                    let Some(via) = way else { return "direct".to_owned() };
+                    let login = via.login.as_ref().map_or(String::new(), |login| {
+                        let [user, password] = [&login.user, &login.password]
+                            .map(|text| String::from_utf8_lossy(text));
+                        format!("{user}:{password}")
+                    });
+                    format!("{via} {login}")
+                })
+                .collect();
+            assert_eq!(ways.join(", "), want, "{url}");
         }
     }
 

@@ -55,7 +55,7 @@ pub(super) async fn open(
             return reply::message(context, &reader, &Message::BadRequest { detail: &detail });
         }
     };
-    origin.via = parent(&config, site.url(), &context.base.pseudonym);
+    origin.via = parent(&context.base, &config, site.url());
     origin.reach = client.connection.reach();
     let connection = client.connection.clone();
     let plan = connection_plan(context, &config, mode, (connection.peer, &site));

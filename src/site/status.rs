@@ -12,13 +12,15 @@ use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::fetch::hold::HoldState;
 use crate::net::link::LinkClass;
+use crate::net::upstream::FailingParent;
 use crate::proxy::download::{self, ProgressSnapshot};
 use crate::site::context::SiteContext;
 use crate::site::link::LinkReport;
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
-    DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, FetchAttempts, Hold, ItemState,
-    LinkStatus, ModeSetting, QueueCounts, QueueItem, RejectionItem, Status,
+    DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, FailingParentItem, FetchAttempts,
+    Hold, ItemState, LinkStatus, ModeSetting, OutgoingTrouble, QueueCounts, QueueItem,
+    RejectionItem, Status,
 };
 
 /// Maximum number of reported rejections.
@@ -61,9 +63,24 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         queue,
         downloads: downloads(caller),
         connections: u64::try_from(context.connected()).unwrap_or(u64::MAX),
-        outward_refused: context.net.upstream.dialer().refused_count(),
+        outgoing: OutgoingTrouble {
+            outward_refused: context.net.upstream.dialer().refused_count(),
+            failing_parents: failing_parents(context),
+        },
         rejections: rejections(caller),
     }
+}
+
+/// Returns the parent proxies that failed and are avoided.
+fn failing_parents(context: &SiteContext) -> Vec<FailingParentItem> {
+    let avoided = context.net.upstream.dialer().parents().avoided().into_iter();
+    let item = |failing: FailingParent| FailingParentItem {
+        parent: failing.parent,
+        reason: failing.reason,
+        since: timestamp(failing.since),
+        until: timestamp(clock::now() + failing.remaining),
+    };
+    avoided.map(item).collect()
 }
 
 /// Returns the state of the link, if the mode follows it.

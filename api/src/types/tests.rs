@@ -57,7 +57,15 @@ fn status() {
                 waiting: None,
             }],
             connections: 4,
-            outward_refused: 5,
+            outgoing: OutgoingTrouble {
+                outward_refused: 5,
+                failing_parents: vec![FailingParentItem {
+                    parent: "p.example:3128".into(),
+                    reason: "it is down".into(),
+                    since: time(),
+                    until: time(),
+                }],
+            },
             rejections: vec![RejectionItem {
                 host: "h.example".into(),
                 client: "10.0.0.1".into(),
@@ -73,6 +81,8 @@ fn status() {
             r#""queue":{"waiting":1,"failed":2,"active":3,"asking":0},"#,
             r#""downloads":[{"id":8,"url":"http://a/","bytes":1,"total":null,"resumed":0}],"#,
             r#""connections":4,"outward_refused":5,"#,
+            r#""failing_parents":[{"parent":"p.example:3128","reason":"it is down","#,
+            r#""since":"2026-11-20T12:00:00Z","until":"2026-11-20T12:00:00Z"}],"#,
             r#""rejections":[{"host":"h.example","client":"10.0.0.1","until":"2026-11-20T12:00:00Z"}]}"#
         ),
     );

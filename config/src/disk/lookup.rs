@@ -3,6 +3,7 @@
 //! The environment is passed as a value: the program reads it once, and tests construct their own.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The name of our directory in each shared base directory.
@@ -39,6 +40,29 @@ pub struct Environment {
     pub service: ServiceVariables,
     /// `JAVA_TOOL_OPTIONS`: options of every Java program.
     pub java_tool_options: Option<OsString>,
+    /// The parent proxies.
+    pub proxies: ProxyVariables,
+}
+
+/// The variables that name parent proxies, as given. `Debug` does not show them, because they may contain passwords.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ProxyVariables {
+    /// `http_proxy`. The form in upper case is not read: a request can set it for CGI programs.
+    pub http: Option<OsString>,
+    /// `https_proxy` or `HTTPS_PROXY`.
+    pub https: Option<OsString>,
+    /// `ftp_proxy` or `FTP_PROXY`.
+    pub ftp: Option<OsString>,
+    /// `all_proxy` or `ALL_PROXY`.
+    pub all: Option<OsString>,
+    /// `no_proxy` or `NO_PROXY`.
+    pub exceptions: Option<OsString>,
+}
+
+impl fmt::Debug for ProxyVariables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProxyVariables(…)")
+    }
 }
 
 /// The variables that a service manager sets for a service, and that its children inherit.

@@ -7,6 +7,7 @@ use crate::{
     values::{
         aliases::Aliases,
         censored::CensoredFields,
+        hosts::HostList,
         media::{Extensions, MediaTypes},
         methods::Methods,
         parent::{ParentProxy, Replacement},
@@ -15,6 +16,7 @@ use crate::{
         words::FtpTls,
     },
 };
+use std::time::Duration;
 
 section! {
     /// URLs that are blocked.
@@ -69,16 +71,22 @@ section! {
 }
 
 section! {
-    /// A parent proxy between this one and the origins.
+    /// Parent proxies between this one and the origins.
     "proxy" => Proxy {
-        /// The parent proxy for requests over HTTP.
+        /// The parent proxy for requests over HTTP and FTP, or several, which are tried in order.
         "proxy" => proxy: UrlRules<ParentProxy> = r#""""#, Live, Trust;
-        /// The parent proxy that opens the connections for HTTPS (CONNECT).
+        /// The parent proxy that opens the connections for HTTPS and tunnels, or several, which are tried in order.
         "ssl" => ssl: UrlRules<ParentProxy> = r#""""#, Live, Trust;
-        /// The user name at the parent proxy; the rule is found by the requested URL.
+        /// The user name at the parent proxies; the rule is found by the requested URL.
         "auth-username" => auth_username: UrlRules<UserName> = r#""""#, Live, Trust;
-        /// The password at the parent proxy.
+        /// The password at the parent proxies.
         "auth-password" => auth_password: UrlRules<Secret> = r#""""#, Live, Trust;
+        /// Hosts that are always connected to without a parent proxy, as named in the URL.
+        "except" => except: HostList = "[]", Live, Trust;
+        /// How long a parent proxy that failed is tried only after the others.
+        "avoid-for" => avoid_for: Duration = r#""1m""#, Live, Ordinary;
+        /// Whether `http_proxy`, `https_proxy`, `ftp_proxy`, `all_proxy` and `no_proxy` of the environment apply to URLs for which no parent proxy is configured.
+        "environment" => environment: bool = "false", Restart, Trust;
     }
 }
 

@@ -17,7 +17,8 @@ const STATUS: &str = r#"{"version":"0.1.0","mode":"offline","pid":7,"spool":"/s"
     "downloads":[{"url":"http://a/","bytes":1500,"total":3000},
         {"url":"http://b/","bytes":1500,"total":null,"rate":0,"resumed":2,"waiting":{"attempts":3,
         "since":"2026-11-20T12:00:00Z","next":"2026-11-20T12:00:04Z","error":"reset"}}],
-    "connections":4,"outward_refused":5,"runs":2,"purge":12,
+    "connections":4,"outward_refused":5,"failing_parents":[{"parent":"p.example:3128",
+        "reason":"it is down","since":"2026-11-20T12:00:00Z","until":"2026-11-20T12:01:00Z"}],"runs":2,"purge":12,
     "last_online":"2026-11-20T11:00:00Z","last_offline":"2026-11-20T11:30:00.25Z"}"#;
 
 const ORDERED: &str = r#"{"queue":[
@@ -103,6 +104,7 @@ fn each_command_sends_its_call_and_prints_the_result() {
              listening    127.0.0.1:8080, [::1]:8080\n\
              connections  4\n\
              refused      5 connections outward, while offline\n\
+             parent proxy p.example:3128 is avoided until 2026-11-20T12:01:00Z: it is down\n\
              spool        /s\n\
              daemon       0.1.0, pid 7, since 2026-11-20T12:00:00Z\n",
         ),

@@ -20,7 +20,8 @@ use wwwoffle_url::{canonicalise_host, is_this_machine};
 use self::resolver::Resolver;
 use super::adjustable::Adjustable;
 use super::inward::{InwardGuard, Reach};
-use super::{Failure, Origin, ParentFault, Scheme};
+use super::parents::ParentHealth;
+use super::{Failure, Origin, ParentFault, Scheme, Via};
 use crate::base::mode::{ModeSetting, ModeSwitch};
 use crate::base::statistics::{Account, Statistics};
 
@@ -52,6 +53,7 @@ pub struct Dialer {
     guard: InwardGuard,
     /// The counters of received bytes.
     statistics: Arc<Statistics>,
+    parents: ParentHealth,
 }
 
 impl Dialer {
@@ -69,6 +71,7 @@ impl Dialer {
             in_force: Arc::default(),
             guard: InwardGuard::default(),
             statistics: Arc::default(),
+            parents: ParentHealth::default(),
         }
     }
 
@@ -180,7 +183,22 @@ impl Dialer {
         self.probes.load(Ordering::Relaxed)
     }
 
-    /// Connects to `origin`. Dropping the future, or a change to offline mode, abandons the
+    /// The parent proxies that do not work.
+    #[must_use]
+    pub fn parents(&self) -> &ParentHealth {
+        &self.parents
+    }
+
+    /// The failure for a `fault` of the parent `via`, which is remembered if it is certainly one of
+    /// the parent.
+    pub(super) fn parent_failed(&self, via: &Via, fault: ParentFault) -> Failure {
+        if fault.is_of_parent() {
+            self.parents.failed(via, &fault, self.in_force.load().proxy.avoid_for);
+        }
+        via.failed(fault)
+    }
+
+    /// Connects to `origin`, by the first of its ways that works. Dropping the future, or a change to offline mode, abandons the
     /// attempt.
     ///
     /// # Errors
@@ -189,17 +207,28 @@ impl Dialer {
     /// [`Failure::Inward`] if the host or all of its addresses are forbidden for the client.
     /// Otherwise the failure of the lookup, of the connection or of the parent proxy.
     pub async fn dial(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        let dialled = async {
-            let addresses = self.addresses(origin).await?;
-            self.connect(origin, addresses).await
-        };
-        let dialled = dialled.await;
+        let dialled = self.dial_each(origin).await;
         match &dialled {
             Ok(_) => self.report_result(origin, true),
             Err(failure) if failure.is_no_way() => self.report_result(origin, false),
             Err(_) => {}
         }
         dialled
+    }
+
+    async fn dial_each(&self, origin: &Origin) -> Result<TcpStream, Failure> {
+        let mut failed = Failure::Unsendable("there is no way to its origin");
+        for way in self.parents.ways(origin) {
+            let dial = async {
+                let addresses = self.addresses(&way).await?;
+                self.connect(&way, addresses).await
+            };
+            match dial.await {
+                Err(failure) if failure.may_try_next_parent() => failed = failure,
+                dialled => return dialled,
+            }
+        }
+        Err(failed)
     }
 
     /// Connects to `origin` as a probe. A probe is allowed only while [`ModeSetting::Auto`] is
@@ -210,12 +239,19 @@ impl Dialer {
     ///
     /// [`Failure::Offline`] if another mode is chosen. Otherwise an error of [`Self::dial`].
     pub async fn probe(&self, origin: &Origin) -> Result<TcpStream, Failure> {
-        let dial = async {
-            self.probes.fetch_add(1, Ordering::Relaxed);
-            let addresses = self.find(origin).await?;
-            self.open(origin, addresses).await
-        };
-        self.run_as_probe(dial).await
+        let mut failed = Failure::Unsendable("there is no way to its origin");
+        for way in self.parents.ways(origin) {
+            let dial = async {
+                self.probes.fetch_add(1, Ordering::Relaxed);
+                let addresses = self.find(&way).await?;
+                self.open(&way, addresses).await
+            };
+            match self.run_as_probe(dial).await {
+                Err(failure) if failure.may_try_next_parent() => failed = failure,
+                dialled => return dialled,
+            }
+        }
+        Err(failed)
     }
 
     /// Runs a step of a probe until another mode than [`ModeSetting::Auto`] is chosen.
@@ -258,12 +294,12 @@ impl Dialer {
         };
         // The parent proxy looks up the names of origins.
         let found = self.resolver.addresses_of(&via.as_origin()).await;
-        found.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))
+        found.map_err(|failure| self.parent_failed(via, ParentFault::Connect(Box::new(failure))))
     }
 
-    /// Connects to one of the `addresses` of `origin`. With a parent proxy, the result for HTTPS is
-    /// a connection that the parent has opened to the origin; for HTTP it is a connection to the
-    /// parent.
+    /// Connects to one of the `addresses` of `origin`. With a parent proxy, the result is a
+    /// connection that the parent has opened to the origin. Only for requests that an HTTP parent
+    /// receives whole it is a connection to the parent.
     ///
     /// # Errors
     ///
@@ -285,13 +321,14 @@ impl Dialer {
     ) -> Result<TcpStream, Failure> {
         let Some(via) = &origin.via else { return self.connect_now(origin, addresses).await };
         let connected = self.connect_now(&via.as_origin(), addresses).await;
-        let mut stream =
-            connected.map_err(|failure| via.failed(ParentFault::Connect(Box::new(failure))))?;
-        if origin.scheme != Scheme::Https {
-            return Ok(stream);
+        let mut stream = connected
+            .map_err(|failure| self.parent_failed(via, ParentFault::Connect(Box::new(failure))))?;
+        if !via.takes_requests(origin.scheme) {
+            let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
+            let opened = opened.unwrap_or(Err(ParentFault::Silent));
+            opened.map_err(|fault| self.parent_failed(via, fault))?;
         }
-        let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
-        opened.unwrap_or(Err(ParentFault::Silent)).map_err(|fault| via.failed(fault))?;
+        self.parents.works(via);
         Ok(stream)
     }
 

@@ -233,6 +233,11 @@ impl Failure {
         )
     }
 
+    /// Whether the parent proxy failed, and another one may be tried for the same request.
+    pub(super) fn may_try_next_parent(&self) -> bool {
+        matches!(self, Failure::Parent { fault, .. } if fault.may_try_next())
+    }
+
     /// Whether the origin could not be reached, or stopped answering, so that the link may be down.
     /// False if an origin was reached and reported a failure.
     #[must_use]

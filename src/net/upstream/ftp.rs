@@ -112,19 +112,19 @@ impl Upstream {
     pub(super) async fn ask_ftp(
         self: &Arc<Self>,
         origin: &Origin,
-        head: &Request<()>,
-        mut message: OutgoingMessage,
+        message: &mut OutgoingMessage,
     ) -> Result<Answer, Failure> {
+        let head = message.head().clone();
         let limits = self.limits.get();
         let permit = self.pool.permit(origin, limits.head_timeout);
         let permit = self.contention.wait(origin, message.line_position(), permit).await?;
         let config = self.dialer.config();
-        let request = FtpRequest::new(origin, head, &config)?;
+        let request = FtpRequest::new(origin, &head, &config)?;
         let activity = message.activity().clone();
         let conversation = async {
             match *head.method() {
                 Method::GET | Method::HEAD => request.fetch(self, permit).await,
-                Method::PUT if request.may_upload => request.upload(self, &mut message).await,
+                Method::PUT if request.may_upload => request.upload(self, message).await,
                 _ => Ok(request.refuse_method()),
             }
         };

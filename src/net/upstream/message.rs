@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, TE, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::Scheme as UriScheme;
 use hyper::{HeaderMap, Method, Request, StatusCode, Uri, ext};
@@ -84,6 +85,30 @@ impl OutgoingMessage {
             }
         };
         Self { head, body, activity, interim }
+    }
+
+    /// The head of the request.
+    pub(super) fn head(&self) -> &Request<()> {
+        &self.head
+    }
+
+    /// Addresses the request to the parent proxy of `origin`, if that receives whole requests.
+    /// Otherwise the request gets the form for an origin.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Unsendable`] if its host or path has no form for a proxy.
+    pub(super) fn address(&mut self, origin: &Origin) -> Result<(), Failure> {
+        if let Some(via) = origin.via.as_ref().filter(|via| via.takes_requests(origin.scheme)) {
+            return via.address(origin, &mut self.head);
+        }
+        // An earlier attempt may have been addressed to a parent, with our login there.
+        if self.head.uri().scheme().is_some() {
+            let path = self.head.uri().path_and_query().cloned();
+            *self.head.uri_mut() = path.map_or_else(Uri::default, Uri::from);
+        }
+        self.head.headers_mut().remove(PROXY_AUTHORIZATION);
+        Ok(())
     }
 
     pub(super) fn activity(&self) -> &Activity {

@@ -25,11 +25,25 @@ impl Upstream {
     pub async fn probe(
         &self,
         origin: &Origin,
-        mut head: Request<()>,
+        head: Request<()>,
     ) -> Result<Response<Bytes>, Failure> {
-        if let Some(parent) = origin.via.as_ref().filter(|_| origin.scheme == Scheme::Http) {
-            parent.address(origin, &mut head)?;
+        let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
+        let mut failed = Failure::Unprocessed;
+        for way in self.dialer().parents().ways(origin) {
+            match self.probe_by(&way, &mut message).await {
+                Err(failure) if failure.may_try_next_parent() => failed = failure,
+                probed => return probed,
+            }
         }
+        Err(failed)
+    }
+
+    async fn probe_by(
+        &self,
+        origin: &Origin,
+        message: &mut OutgoingMessage,
+    ) -> Result<Response<Bytes>, Failure> {
+        message.address(origin)?;
         let (stream, probe) = probed(self.dialer().probe(origin).await?);
         let exchange = async {
             let new = if origin.scheme == Scheme::Http {
@@ -40,10 +54,9 @@ impl Upstream {
                 let secured = TlsDetails::of(stream.get_ref().1).map(std::sync::Arc::new);
                 NewHttp1::begin(stream, secured, probe, &self.tasks).await?
             };
-            let mut message = OutgoingMessage::new(head, Outbound::Empty, None);
             let patience = self.limits.get().head_timeout;
             // Dropping the link closes the connection.
-            let (_link, answer) = new.exchange(&mut message, patience).await?;
+            let (_link, answer) = new.exchange(message, patience).await?;
             let (parts, mut incoming) = answer.into_parts();
             let mut body = Vec::new();
             while let Some(frame) = incoming.frame().await {

@@ -1,14 +1,18 @@
 //! The parent proxy between this proxy and an origin.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::io;
+use std::sync::Arc;
 
 use hyper::header::{HeaderValue, PROXY_AUTHORIZATION};
 use hyper::{Request, Uri};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use wwwoffle_config::ParentProtocol;
 
-use super::{Failure, Origin, Scheme};
+use super::{Failure, Origin, Scheme, socks};
+use crate::base::basic::Login;
 
 /// The maximum size of the response head of a parent proxy to CONNECT, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -16,18 +20,54 @@ const MAX_HEAD: usize = 16 * 1024;
 /// The maximum number of fields of a parent's response to CONNECT.
 const MAX_FIELDS: usize = 128;
 
-/// A parent proxy and our login to it. For HTTPS, the parent opens connections (CONNECT). For all
-/// other schemes, it receives the whole request. The parent looks up the names of origins.
+/// A parent proxy and our login to it. For HTTPS, an HTTP parent opens connections (CONNECT). For
+/// all other schemes, it receives the whole request. A SOCKS parent opens connections for every
+/// scheme. The parent looks up the names of origins.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Via {
+    /// The protocol that the parent speaks.
+    pub protocol: ParentProtocol,
     /// A name or an address, IPv6 in brackets.
     pub host: String,
     /// The TCP port.
     pub port: u16,
-    /// `Proxy-Authorization`, if required.
-    pub login: Option<HeaderValue>,
+    /// The user and password, if required.
+    pub login: Option<Login>,
     /// Our name in `Via`, by which a loop is detected.
     pub pseudonym: String,
+    /// The other ways to the origin.
+    pub route: Route,
+}
+
+/// All ways to an origin, in the order in which they are tried. Empty if the parent proxy is the
+/// only one. It is no part of the identity of a parent: a connection is the same whatever would
+/// have been tried after it.
+#[derive(Clone, Debug, Default)]
+pub struct Route(Option<Arc<[Option<Arc<Via>>]>>);
+
+impl PartialEq for Route {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Route {}
+
+impl Hash for Route {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Route {
+    /// The first parent of the `ways`, which knows the others; `None` is a direct connection.
+    #[must_use]
+    pub fn first(mut ways: Vec<Option<Arc<Via>>>) -> Option<Arc<Via>> {
+        if ways.len() < 2 {
+            return ways.pop().flatten();
+        }
+        let first = ways.first().cloned().flatten()?;
+        let route = Self(Some(ways.into()));
+        Some(Arc::new(Via { route, ..Via::clone(&first) }))
+    }
 }
 
 /// Shows the parent without the login.
@@ -39,6 +79,9 @@ impl fmt::Debug for Via {
 
 impl fmt::Display for Via {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.protocol == ParentProtocol::Socks5 {
+            f.write_str("socks5://")?;
+        }
         write!(f, "{}:{}", self.host, self.port)
     }
 }
@@ -66,9 +109,50 @@ pub enum ParentFault {
     /// The parent does not answer in time.
     #[error("it does not respond to CONNECT in time")]
     Silent,
+    /// The response of the parent is not SOCKS 5.
+    #[error("its response is not SOCKS 5")]
+    NotSocks,
+    /// The SOCKS parent refuses to connect (RFC 1928 §6).
+    #[error("it refuses to connect: {0}")]
+    Socks(&'static str),
+    /// The name or the login does not fit into a message of SOCKS.
+    #[error("{0} is too long for SOCKS 5")]
+    TooLong(&'static str),
+}
+
+impl ParentFault {
+    /// Whether another parent may be tried for the same request: no byte of the request was sent,
+    /// and the parent has not answered for the origin.
+    pub(super) fn may_try_next(&self) -> bool {
+        match self {
+            Self::Connect(failure) => !matches!(**failure, Failure::Offline),
+            Self::Login | Self::NotHttp | Self::NotSocks | Self::CutShort(_) | Self::Silent => true,
+            Self::Status(_) | Self::Socks(_) | Self::TooLong(_) => false,
+        }
+    }
+
+    /// Whether the fault is certainly that of the parent. A parent that is silent or hangs up after
+    /// CONNECT may wait for the origin, which a client chooses.
+    pub(super) fn is_of_parent(&self) -> bool {
+        self.may_try_next() && !matches!(self, Self::CutShort(_) | Self::Silent)
+    }
 }
 
 impl Via {
+    /// All ways to the origin, in order. `None` is a direct connection.
+    #[must_use]
+    pub fn ways(self: &Arc<Self>) -> Vec<Option<Arc<Self>>> {
+        match &self.route.0 {
+            Some(ways) => ways.to_vec(),
+            None => vec![Some(Arc::clone(self))],
+        }
+    }
+
+    /// Whether the parent receives whole requests of `scheme`, and opens no connection.
+    pub(super) fn takes_requests(&self, scheme: Scheme) -> bool {
+        self.protocol == ParentProtocol::Http && scheme != Scheme::Https
+    }
+
     /// Returns the failure for a `fault` of this parent. If the reason is the offline mode, returns
     /// [`Failure::Offline`].
     pub(super) fn failed(&self, fault: ParentFault) -> Failure {
@@ -88,15 +172,28 @@ impl Via {
         Origin { scheme: Scheme::Http, host, port: self.port, via: None, reach }
     }
 
-    /// Makes the parent proxy open a connection to `origin` (RFC 9110 §9.3.6).
+    /// Makes the parent proxy open a connection to `origin`.
     pub(super) async fn open(
         &self,
         stream: &mut TcpStream,
         origin: &Origin,
     ) -> Result<(), ParentFault> {
+        match self.protocol {
+            ParentProtocol::Http => self.connect(stream, origin).await,
+            ParentProtocol::Socks5 => socks::open(stream, origin, self.login.as_ref()).await,
+        }
+    }
+
+    /// `Proxy-Authorization`, if required.
+    fn login_field(&self) -> Option<HeaderValue> {
+        self.login.as_ref().and_then(|login| login.to_field().ok())
+    }
+
+    /// Opens a connection with CONNECT (RFC 9110 §9.3.6).
+    async fn connect(&self, stream: &mut TcpStream, origin: &Origin) -> Result<(), ParentFault> {
         let mut head = format!("CONNECT {origin} HTTP/1.1\r\nHost: {origin}\r\n").into_bytes();
         head.extend_from_slice(format!("Via: 1.1 {}\r\n", self.pseudonym).as_bytes());
-        if let Some(login) = &self.login {
+        if let Some(login) = self.login_field() {
             head.extend_from_slice(b"Proxy-Authorization: ");
             head.extend_from_slice(login.as_bytes());
             head.extend_from_slice(b"\r\n");
@@ -129,8 +226,10 @@ impl Via {
             .build();
         *request.uri_mut() =
             whole.map_err(|_| Failure::Unsendable("its host or path has no form for a proxy"))?;
-        if let Some(login) = &self.login {
-            request.headers_mut().insert(PROXY_AUTHORIZATION, login.clone());
+        // An earlier parent may have got another login.
+        match self.login_field() {
+            Some(login) => drop(request.headers_mut().insert(PROXY_AUTHORIZATION, login)),
+            None => drop(request.headers_mut().remove(PROXY_AUTHORIZATION)),
         }
         Ok(())
     }
@@ -174,8 +273,15 @@ mod tests {
             let (mut server, _) = listener.accept().await.unwrap();
             server.write_all(answer.as_bytes()).await.unwrap();
             server.shutdown().await.unwrap();
-            let login = Some(HeaderValue::from_static("Basic dTpw"));
-            let via = Via { host: "p.test".into(), port: 1, login, pseudonym: "w-1".into() };
+            let login = Some(Login { user: b"u".to_vec(), password: b"p".to_vec() });
+            let via = Via {
+                protocol: ParentProtocol::Http,
+                host: "p.test".into(),
+                port: 1,
+                login,
+                pseudonym: "w-1".into(),
+                route: Route::default(),
+            };
             let origin = Origin::here(Scheme::Https, "o.test", 443);
             let got = match via.open(&mut client, &origin).await {
                 Ok(()) => "open".to_owned(),

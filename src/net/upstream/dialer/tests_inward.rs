@@ -3,7 +3,8 @@
 use super::tests::{dialer, listening};
 use super::*;
 use crate::base::mode::Mode;
-use crate::net::upstream::Via;
+use crate::net::upstream::{Route, Via};
+use wwwoffle_config::ParentProtocol;
 
 /// Clients of other machines reach an inward address neither by number nor by name, unless `inside`
 /// allows the host. Clients of this machine may reach all addresses.
@@ -17,7 +18,8 @@ async fn remote_clients_cannot_dial_inward_addresses() {
     };
     let via = || {
         let (host, pseudonym, login) = ("127.0.0.1".to_owned(), "p".to_owned(), None);
-        Some(Arc::new(Via { host, port, login, pseudonym }))
+        let (protocol, route) = (ParentProtocol::Http, Route::default());
+        Some(Arc::new(Via { protocol, host, port, login, pseudonym, route }))
     };
     for (host, via, inside, want) in [
         ("127.0.0.1", None, "", false),

@@ -353,7 +353,7 @@ fn may_go_on(refusal: &FtpRefusal, is_secret: bool) -> bool {
     }
 }
 
-/// Opens a data connection to the address of the control connection.
+/// Opens a data connection to the address of the control connection, or by its parent proxy.
 async fn dial_data(
     upstream: &Upstream,
     origin: Origin,
@@ -364,5 +364,9 @@ async fn dial_data(
         return Err(Failure::Wrong("its data connection leads to the port of another service"));
     }
     let origin = Origin { port, ..origin };
+    if origin.via.is_some() {
+        // The peer is the parent proxy, which looks up the name once more.
+        return upstream.dialer.dial(&origin).await;
+    }
     upstream.dialer.connect(&origin, vec![SocketAddr::new(peer, port)]).await
 }

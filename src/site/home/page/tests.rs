@@ -28,7 +28,7 @@ fn home(mode: Mode) -> HomePage {
         queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
         downloads: vec![],
         connections: 0,
-        outward_refused: 0,
+        outgoing: wwwoffle_api::OutgoingTrouble::default(),
         rejections: vec![],
     };
     HomePage {
