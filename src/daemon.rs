@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod identity;
+mod ports;
 pub mod run;
 mod tending;
 #[cfg(test)]
@@ -269,11 +270,17 @@ fn net(base: &Arc<BaseContext>, statistics: &Arc<Statistics>) -> anyhow::Result<
     let config = base.config();
     let options = &config.options;
     let (link, reports) = Link::new();
+    let startup = &config.startup;
+    let intercepting = [&startup.redirect_listen, &startup.tproxy_listen];
+    let intercepting: Vec<_> =
+        intercepting.iter().flat_map(|one| one.as_slice()).copied().collect();
+    let may_loop = !intercepting.is_empty();
     let dialer = Dialer::new(base.mode.clone(), options.dns_timeout, options.connect_timeout)
         .following(base.live.in_force())
         .with_reports(reports)
-        .with_inward_guard(base.listening.clone())
+        .with_inward_guard([base.listening.clone(), intercepting].concat())
         .counting(Arc::clone(statistics));
+    let dialer = if may_loop { dialer.remembering_connections() } else { dialer };
     let tls = Tls::new(config.https.extra_ca.certificates(), options.connect_timeout)?
         .following(base.live.in_force());
     let upstream = Upstream::new(dialer, tls, base.tasks.clone(), UpstreamLimits::of(options));

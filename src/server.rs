@@ -8,6 +8,7 @@ mod front;
 mod http2;
 pub mod listener;
 mod parking;
+mod redirected;
 pub mod repeat;
 mod resets;
 mod service;

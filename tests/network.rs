@@ -8,3 +8,4 @@ mod limits;
 mod link;
 mod own_addresses;
 mod parent;
+mod redirected;

@@ -119,7 +119,7 @@ pub use values::{
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},
     parent::{ParentAddress, ParentProtocol, ParentProxy, ParentStep, Replacement},
     password::{ControlPassword, PasswordError, PasswordHash, User, Users},
-    plain::{HostNames, Listen, SpoolDir},
+    plain::{HostNames, InterceptListen, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
     texts::{AccessLogTo, LogTo, Markup, Program, Secret, SystemAccount, UserName},

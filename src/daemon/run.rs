@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use socket2::Socket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::Semaphore;
 use tracing::{error, info, warn};
 use wwwoffle_config::{LogLevel, Startup};
 use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
+use super::ports::{addresses, bind_all, bind_intercepting, listen};
 use super::tending;
 use crate::base::blocking::wait_for_blocking;
 use crate::base::error_chain::error_chain;
@@ -31,7 +31,7 @@ use crate::proxy::access::names;
 use crate::proxy::fixture::FixtureSession;
 use crate::proxy::link_probe;
 use crate::server::control::{self, ControlSocket};
-use crate::server::listener::{self, OpenFiles};
+use crate::server::listener::{Arrival, OpenFiles};
 use crate::storage::context::StorageContext;
 use crate::storage::lists::sessions;
 use crate::storage::store::{OPEN_FILE, Store};
@@ -115,6 +115,9 @@ pub fn run(mut start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailur
     config
         .may_listen(&start.listen)
         .map_err(|open_listener| refuse(ExitStatus::BadConfig, open_listener.to_string()))?;
+    // A fixture serves the requests of one command only.
+    let intercepting =
+        if start.fixture.is_none() { bind_intercepting(&config)? } else { Vec::new() };
     let sockets = if handed.is_empty() { bind_all(&start.listen)? } else { handed };
     // The user must change before the first thread starts and the first file is written.
     switch_user(&config.startup, &start.spool)?;
@@ -129,7 +132,9 @@ pub fn run(mut start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailur
     let mode = start.mode.unwrap_or(mode);
     let spool = store.spool().clone();
     fetch::remove_leftovers();
-    let resources = Resources { sockets, files, store, access_log: access_log.clone() };
+    let access_log_writer = access_log.clone();
+    let resources =
+        Resources { sockets, intercepting, files, store, access_log: access_log_writer };
     let ran = runtime.block_on(serve(start, resources, mode, ready));
     // Tasks that are still running are aborted. The next start discards unfinished entries.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -149,6 +154,8 @@ pub fn run(mut start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailur
 /// The resources that are opened before the runtime starts.
 struct Resources {
     sockets: Vec<Socket>,
+    /// The sockets for connections that the firewall redirects.
+    intercepting: Vec<(Socket, Arrival)>,
     files: OpenFiles,
     store: Store,
     access_log: Option<AccessLog>,
@@ -249,7 +256,7 @@ async fn serve(
     mode: ModeSetting,
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
-    let Resources { sockets, files, store, access_log } = resources;
+    let Resources { sockets, intercepting, files, store, access_log } = resources;
     let Start { live, spool, manager, fixture, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
@@ -287,7 +294,7 @@ async fn serve(
     })?;
     // Listening comes last, because a program that waits for the port may send a command as soon as
     // it connects.
-    listen(&daemon, sockets, files)?;
+    listen(&daemon, sockets, intercepting, files)?;
     let line = ready_line(&daemon, &spool);
     ready(&line);
     daemon.base.tasks.spawn(manager.clone().keep_alive(daemon.base.tasks.clone()));
@@ -378,57 +385,6 @@ async fn log_failures(context: Arc<StorageContext>) {
     }
 }
 
-fn bind_all(listen: &[SocketAddr]) -> Result<Vec<Socket>, StartFailure> {
-    let bind =
-        |address: &SocketAddr| listener::bind(*address).map_err(|e| listen_failure(*address, &e));
-    listen.iter().map(bind).collect()
-}
-
-/// The addresses of the sockets, with the ports chosen by the system.
-fn addresses(sockets: &[Socket]) -> Result<Vec<SocketAddr>, StartFailure> {
-    let address = |socket: &Socket| {
-        socket.local_addr()?.as_socket().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-    };
-    let failed = |error: io::Error| {
-        refuse(ExitStatus::Failed, format!("the address of a port is unknown: {error}"))
-    };
-    sockets.iter().map(address).collect::<io::Result<_>>().map_err(failed)
-}
-
-/// Listens on all sockets and accepts their clients.
-fn listen(
-    daemon: &Arc<Daemon>,
-    sockets: Vec<Socket>,
-    files: OpenFiles,
-) -> Result<(), StartFailure> {
-    let most = daemon.base.config().startup.max_connections.get().min(files.clients());
-    let slots = Arc::new(Semaphore::new(most));
-    for (socket, address) in sockets.into_iter().zip(&daemon.base.listening) {
-        let listener = listener::listen(socket).map_err(|e| listen_failure(*address, &e))?;
-        daemon.base.tasks.spawn(listener::accept(
-            Arc::clone(&daemon.server),
-            listener,
-            Arc::clone(&slots),
-        ));
-    }
-    Ok(())
-}
-
-fn listen_failure(address: SocketAddr, error: &io::Error) -> StartFailure {
-    let (status, remedy) = match error.kind() {
-        io::ErrorKind::AddrInUse => (
-            ExitStatus::Taken,
-            "stop the program that has it, or choose another with --listen ADDR:PORT. If it is \
-             wwwoffle: `wwwoffle online` and `wwwoffle offline` switch its mode",
-        ),
-        io::ErrorKind::PermissionDenied => {
-            (ExitStatus::Taken, "choose a port above 1023 with --listen ADDR:PORT")
-        }
-        _ => (ExitStatus::Taken, "choose another address with --listen ADDR:PORT"),
-    };
-    refuse(status, format!("{address} cannot be listened on: {error}; {remedy}"))
-}
-
 fn ready_line(daemon: &Daemon, spool: &Path) -> String {
     let mut line = String::from("wwwoffle: listening on ");
     for (count, address) in daemon.base.listening.iter().enumerate() {
@@ -483,6 +439,6 @@ async fn wait_for_the_end(
     }
 }
 
-fn refuse(status: ExitStatus, message: String) -> StartFailure {
+pub(super) fn refuse(status: ExitStatus, message: String) -> StartFailure {
     StartFailure { message, status }
 }

@@ -23,6 +23,7 @@ mod finger;
 mod ftp;
 mod h1;
 mod inward;
+mod latest;
 mod line;
 mod message;
 mod multiplexed;

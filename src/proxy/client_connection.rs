@@ -80,13 +80,19 @@ impl ClientConnection {
     /// bypass the proxy over QUIC or through another host (RFC 7838).
     #[must_use]
     pub fn is_intercepted(&self) -> bool {
-        matches!(self.door, Door::Site(_))
+        matches!(self.door, Door::Site(_) | Door::Redirected(_))
     }
 
     /// The same client, inside a connection to `site`.
     #[must_use]
     pub fn at(self, site: Arc<HttpsSite>) -> Self {
         Self { door: Door::Site(site), ..self }
+    }
+
+    /// The same client, whose connection to `destination` was redirected to us.
+    #[must_use]
+    pub fn redirected(self, destination: SocketAddr) -> Self {
+        Self { door: Door::Redirected(destination), ..self }
     }
 
     /// The same client, connected to our own port through a CONNECT to this proxy.

@@ -5,7 +5,10 @@
 //!                        └──────── TLS ── a certificate for its name ──── HTTP, as on any connection
 //!                                              └── rejected ── remembered: a tunnel at the next try
 //! ```
+//!
+//! A connection that the firewall redirects to us begins at its first bytes.
 
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -13,16 +16,19 @@ use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
 use rustls::server::Accepted;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
+use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, StartHandshake};
 use tracing::{debug, info, warn};
 
 use super::client_connection::{ClientConnection, HttpVersion, ProxyServer};
+use super::rules::parent;
 use super::site::{ConnectionPlan, HttpsSite};
 use super::{fixture, tunnel};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
-use crate::net::upstream::Origin;
+use crate::net::upstream::{Origin, Scheme};
 use crate::proxy::context::ProxyContext;
 use crate::tls::hello::{self, Opening};
 use crate::tls::rejected::is_rejection;
@@ -38,7 +44,7 @@ pub(super) struct InterceptedConnection {
 }
 
 /// The handling of a connection after its first bytes.
-enum Course {
+pub(crate) enum Course {
     Answer(HttpsSite, Box<Accepted>, Arc<ServerConfig>),
     PassOn,
     Close,
@@ -65,7 +71,8 @@ impl InterceptedConnection {
             Ok(opening) => opening,
             Err(error) => return debug!(%error, "the client left before it sent anything"),
         };
-        match hello.map_or(Course::PassOn, |hello| self.course(hello)) {
+        let course = |hello| plan_course(&self.context, self.connection.peer, &self.site, hello);
+        match hello.map_or(Course::PassOn, course) {
             Course::Answer(site, hello, config) => {
                 let handshake = StartHandshake::from_parts(*hello, client).into_stream(config);
                 self.answer(handshake, site).await;
@@ -79,79 +86,141 @@ impl InterceptedConnection {
         }
     }
 
-    /// Plans the connection for the name in the `ClientHello`, because the client checks the
-    /// certificate against that name. The name in CONNECT may differ: some clients use an address
-    /// there.
-    fn course(&self, hello: Accepted) -> Course {
-        let site = match hello::name(&hello) {
-            Some(name) => HttpsSite::of(&name, self.site.port(), &self.context.base.local),
-            None => Ok(self.site.clone()),
-        };
-        let Ok(site) = site else { return Course::Close };
-        let mode = self.context.base.mode.now();
-        let config = self.context.base.config();
-        let from = (self.connection.peer, &site);
-        match tunnel::connection_plan(&self.context, &config, mode, from) {
-            ConnectionPlan::Intercept => {}
-            ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,
-            ConnectionPlan::Refuse => return Course::Close,
-        }
-        if !hello::speaks_http(&hello) {
-            debug!(
-                site = site.url().as_str(),
-                "the client does not speak HTTP; its connection is tunnelled"
-            );
-            return Course::PassOn;
-        }
-        // The handshake names a host without the final dot of an absolute name (RFC 6066 §3); the
-        // requests have the dot.
-        let is_same = self.site.host().strip_suffix('.') == Some(site.host());
-        let site = if is_same { self.site.clone() } else { site };
-        match self.context.clients.tls.leaves.config(site.host(), clock::now()) {
-            Ok(config) => Course::Answer(site, Box::new(hello), config),
-            Err(error) => {
-                if self.context.clients.tls.is_news(&error) {
-                    warn!(
-                        error = error_chain(&error),
-                        "HTTPS is not intercepted and not stored; check the clock; if it is \
-                         right, `wwwoffle ca renew` creates a new authority"
-                    );
-                }
-                debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
-                Course::PassOn
-            }
-        }
-    }
-
     async fn answer(self, handshake: Accept<TokioIo<Upgraded>>, site: HttpsSite) {
         let Self { context, connection, server, .. } = self;
         let (peer, host) = (connection.peer, site.host().to_owned());
-        let patience = context.base.config().options.idle_timeout;
-        let shaken = tokio::select! {
-            shaken = timeout(patience, handshake) => shaken,
-            () = context.base.tasks.stopping() => return,
-        };
-        let stream = match shaken {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) if is_rejection(&error) => {
-                return record_rejected_handshake(&context, peer.ip(), &host);
-            }
-            Ok(Err(error)) => return debug!(%peer, host, %error, "no TLS with the client"),
-            Err(_) => return debug!(%peer, host, "TLS with the client took too long"),
-        };
+        let Some(stream) = shake_hands(&context, peer, &host, handshake).await else { return };
         let (connection, version) = (connection.at(Arc::new(site)), HttpVersion::inside(&stream));
         if let Err(error) = server.speak(stream, version, connection).await {
-            // With TLS 1.3 a client may reject the certificate as late as here.
-            if is_rejection(&error) {
-                record_rejected_handshake(&context, peer.ip(), &host);
-            } else {
-                debug!(%peer, host, error = error_chain(&error), "connection ended");
-            }
+            note_end(&context, peer, &host, &error);
         }
     }
 }
 
-fn record_rejected_handshake(context: &ProxyContext, client: std::net::IpAddr, host: &str) {
+/// Plans the connection for the name in the `ClientHello`, because the client checks the
+/// certificate against that name. The name in CONNECT may differ: some clients use an address
+/// there.
+fn plan_course(
+    context: &ProxyContext,
+    peer: SocketAddr,
+    requested: &HttpsSite,
+    hello: Accepted,
+) -> Course {
+    let site = match hello::name(&hello) {
+        Some(name) => HttpsSite::of(&name, requested.port(), &context.base.local),
+        None => Ok(requested.clone()),
+    };
+    let Ok(site) = site else { return Course::Close };
+    let mode = context.base.mode.now();
+    let config = context.base.config();
+    let from = (peer, &site);
+    match tunnel::connection_plan(context, &config, mode, from) {
+        ConnectionPlan::Intercept => {}
+        ConnectionPlan::Ourselves | ConnectionPlan::Tunnel(_) => return Course::PassOn,
+        ConnectionPlan::Refuse => return Course::Close,
+    }
+    if !hello::speaks_http(&hello) {
+        debug!(
+            site = site.url().as_str(),
+            "the client does not speak HTTP; its connection is tunnelled"
+        );
+        return Course::PassOn;
+    }
+    // The handshake names a host without the final dot of an absolute name (RFC 6066 §3); the
+    // requests have the dot.
+    let is_same = requested.host().strip_suffix('.') == Some(site.host());
+    let site = if is_same { requested.clone() } else { site };
+    match context.clients.tls.leaves.config(site.host(), clock::now()) {
+        Ok(config) => Course::Answer(site, Box::new(hello), config),
+        Err(error) => {
+            if context.clients.tls.is_news(&error) {
+                warn!(
+                    error = error_chain(&error),
+                    "HTTPS is not intercepted and not stored; check the clock; if it is \
+                     right, `wwwoffle ca renew` creates a new authority"
+                );
+            }
+            debug!(site = site.url().as_str(), error = error_chain(&error), "no certificate");
+            Course::PassOn
+        }
+    }
+}
+
+/// Plans a TLS connection to `destination` that the firewall redirects to us. The name in the
+/// `ClientHello` decides which origin it is for; without a name, the address does. Returns the
+/// origin too, for a tunnel. `None` if the connection is closed.
+pub(crate) fn plan_redirected(
+    context: &ProxyContext,
+    connection: &ClientConnection,
+    destination: SocketAddr,
+    hello: Accepted,
+) -> Option<(Course, Origin)> {
+    let (config, local) = (context.base.config(), &context.base.local);
+    let host = hello::name(&hello).unwrap_or_else(|| host_of(destination.ip()));
+    let site = HttpsSite::of(&host, destination.port(), local).ok()?;
+    // No program can log in to a proxy that it does not know.
+    if !config.allowed_users.users.is_empty() {
+        debug!("users have to log in, so no connection is intercepted");
+        return None;
+    }
+    // A connection to our own pages would lead through us to ourselves.
+    if site.url().is_local() || !tunnel::is_open(&config, site.port(), Some(&site)) {
+        debug!(site = site.url().as_str(), "this site or its port is not served");
+        return None;
+    }
+    let origin = Origin {
+        scheme: Scheme::Https,
+        host: site.host().to_owned(),
+        port: site.port(),
+        via: parent(&context.base, &config, site.url()),
+        reach: connection.reach(),
+    };
+    Some((plan_course(context, connection.peer, &site, hello), origin))
+}
+
+/// An address as the host of a URL.
+fn host_of(address: IpAddr) -> String {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+/// Completes the handshake with a client. `None` if there is no TLS connection. A client that
+/// rejects our certificate for `host` is remembered.
+pub(crate) async fn shake_hands<T: AsyncRead + AsyncWrite + Unpin>(
+    context: &ProxyContext,
+    peer: SocketAddr,
+    host: &str,
+    handshake: Accept<T>,
+) -> Option<TlsStream<T>> {
+    let patience = context.base.config().options.idle_timeout;
+    let shaken = tokio::select! {
+        shaken = timeout(patience, handshake) => shaken,
+        () = context.base.tasks.stopping() => return None,
+    };
+    match shaken {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) if is_rejection(&error) => {
+            record_rejected_handshake(context, peer.ip(), host);
+        }
+        Ok(Err(error)) => debug!(%peer, host, %error, "no TLS with the client"),
+        Err(_) => debug!(%peer, host, "TLS with the client took too long"),
+    }
+    None
+}
+
+/// Notes why a connection with TLS has ended. With TLS 1.3 a client may reject the certificate as
+/// late as here.
+pub(crate) fn note_end(context: &ProxyContext, peer: SocketAddr, host: &str, error: &hyper::Error) {
+    if is_rejection(error) {
+        record_rejected_handshake(context, peer.ip(), host);
+    } else {
+        debug!(%peer, host, error = error_chain(error), "connection ended");
+    }
+}
+
+fn record_rejected_handshake(context: &ProxyContext, client: IpAddr, host: &str) {
     fixture::note_untrusting(context, host);
     context.clients.tls.rejections.remember(client, host, clock::now());
     info!(

@@ -1,5 +1,6 @@
 //! The host that a client requested with CONNECT, and how its connection is handled.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use wwwoffle_config::Config;
@@ -56,6 +57,8 @@ pub enum Door {
     Plain,
     /// Our port, over TLS.
     Secured,
+    /// A port for intercepted connections. The client connected to this address of an origin.
+    Redirected(SocketAddr),
     /// A connection that the client opened to this site with CONNECT, and that we intercept.
     Site(Arc<HttpsSite>),
 }

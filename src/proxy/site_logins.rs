@@ -37,7 +37,7 @@ pub(super) struct LoginClient {
 impl LoginClient {
     pub(super) fn of(connection: &ClientConnection) -> Self {
         let peer = connection.peer.ip().to_canonical();
-        let is_encrypted = !matches!(connection.door, Door::Plain);
+        let is_encrypted = !matches!(connection.door, Door::Plain | Door::Redirected(_));
         Self { peer, is_private: is_encrypted || peer.is_loopback() }
     }
 }

@@ -74,6 +74,9 @@ pub enum BadTarget {
     /// Inside a connection to one host, a request for another (RFC 9110 §7.4).
     #[error("this connection was opened for another host than {0:?}")]
     Misdirected(String),
+    /// A request for a proxy at a port for intercepted connections.
+    #[error("this port serves intercepted connections; it takes no requests for a proxy")]
+    ForProxy,
     /// CONNECT inside a connection that CONNECT opened.
     #[error("a connection inside a connection is not possible")]
     Nested,
@@ -86,7 +89,8 @@ pub enum BadTarget {
 ///
 /// The host in the target takes precedence over the `Host` field (RFC 9112 §3.2.2); with HTTP/2
 /// they must agree. Inside a connection that was opened for one site, every request is HTTPS and
-/// for that site. On our port over TLS, a target without a host is for one of our own names.
+/// for that site. On our port over TLS, a target without a host is for one of our own names. On an
+/// intercepted connection, the `Host` field names the origin; only without it, the address does.
 ///
 /// # Errors
 ///
@@ -99,8 +103,15 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     };
     let site = match door {
         Door::Site(site) => Some(site),
-        Door::Plain | Door::Secured => None,
+        Door::Plain | Door::Secured | Door::Redirected(_) => None,
     };
+    // The client believes that it talks to the origin. Any other request would be from a program
+    // that has found this port.
+    if matches!(door, Door::Redirected(_))
+        && (request.method == Method::CONNECT || request.uri.authority().is_some())
+    {
+        return Err(BadTarget::ForProxy);
+    }
     if request.method == Method::CONNECT {
         if site.is_some() {
             return Err(BadTarget::Nested);
@@ -112,13 +123,18 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
         }
         return tunnel(authority).map(Target::Tunnel);
     }
-    let scheme = if matches!(door, Door::Plain) { Scheme::HTTP } else { Scheme::HTTPS };
+    let is_plain = matches!(door, Door::Plain | Door::Redirected(_));
+    let scheme = if is_plain { Scheme::HTTP } else { Scheme::HTTPS };
     // HTTP/1.0 does not require `Host`; without it, the connection determines the host. On our own
     // port, that is this proxy. Browsers always send the field, so no page of another site can leave
     // it out.
     let ours;
     let host = match (host, site) {
         (None, Some(site)) => Some(site.url().host_port()),
+        (None, None) if let Door::Redirected(destination) = door => {
+            ours = destination.to_string();
+            Some(ours.as_str())
+        }
         (None, None) if request.version < Version::HTTP_11 => {
             ours = format!("{}:{}", local.name(), local.http_port());
             Some(ours.as_str())
@@ -147,6 +163,7 @@ pub fn read(request: &Parts, local: &LocalHost, door: &Door) -> Result<Target, B
     let misdirected = match door {
         Door::Plain => false,
         Door::Secured => !is_whole && !url.is_local(),
+        Door::Redirected(_) => url.is_local(),
         Door::Site(site) => url.is_local() || !site.has(&url),
     };
     if misdirected {
@@ -272,233 +289,4 @@ fn form(uri: &Uri) -> BadTarget {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::proxy::site::HttpsSite;
-    use hyper::Request;
-
-    fn parts(line: &str, hosts: &[&str]) -> Parts {
-        let (method, uri) = line.split_once(' ').unwrap();
-        let mut request = Request::builder().method(method).uri(uri);
-        for host in hosts {
-            request = request.header(HOST, *host);
-        }
-        request.body(()).unwrap().into_parts().0
-    }
-
-    fn shown(line: &str, hosts: &[&str]) -> String {
-        match read(&parts(line, hosts), &LocalHost::default(), &Door::Plain) {
-            Ok(Target::Own(url)) => format!("own {}", url.path()),
-            Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
-            Ok(Target::Everything) => "everything".to_owned(),
-            Ok(Target::Resource(resource)) => format!(
-                "{} | {} | {} | {}",
-                resource.url.as_str(),
-                resource.origin,
-                resource.host.to_str().unwrap(),
-                resource.path
-            ),
-            Err(error) => format!("! {error}"),
-        }
-    }
-
-    #[test]
-    fn request_lines_name_their_target() {
-        for (line, hosts, want) in [
-            // The key and the host are canonical, the spelling of the rest is the client's.
-            (
-                "GET http://Example.ORG:80/a/../%7eb?x=%2f&amp;y",
-                &["other.example"][..],
-                "http://example.org/~b?x=/&y | example.org:80 | example.org \
-                 | /a/../%7eb?x=%2f&amp;y",
-            ),
-            (
-                "GET http://u:p@h.example",
-                &["h"],
-                "http://h.example/ | h.example:80 | h.example | /",
-            ),
-            // The default port of the scheme is not part of the key.
-            (
-                "GET https://Example.ORG/a?b",
-                &["example.org"],
-                "https://example.org/a?b | example.org:443 | example.org | /a?b",
-            ),
-            (
-                "GET https://u:p@h.example:443/",
-                &["h.example"],
-                "https://h.example/ | h.example:443 | h.example | /",
-            ),
-            (
-                "GET http://H.example:0081/",
-                &["h"],
-                "http://h.example:81/ | h.example:81 | h.example:81 | /",
-            ),
-            ("GET http://h.example:/", &["h"], "http://h.example/ | h.example:80 | h.example | /"),
-            (
-                "GET http://h.example:0080/",
-                &["h"],
-                "http://h.example/ | h.example:80 | h.example | /",
-            ),
-            ("GET /", &["H.example:080"], "http://h.example/ | h.example:80 | h.example | /"),
-            (
-                "GET https://[2001:db8::1]:8443/",
-                &["x"],
-                "https://[2001:db8::1]:8443/ | [2001:db8::1]:8443 | [2001:db8::1]:8443 | /",
-            ),
-            (
-                "GET /x?y",
-                &["h.example:81"],
-                "http://h.example:81/x?y | h.example:81 | h.example:81 | /x?y",
-            ),
-            ("GET /queue/", &["localhost:8080"], "own /queue/"),
-            ("GET http://127.0.0.1:8080/", &["x"], "own /"),
-            ("CONNECT h.example:443", &["h.example:443"], "tunnel h.example:443"),
-            (
-                "CONNECT http://h.example:443/",
-                &["h"],
-                "! the request target \"http://h.example:443/\" is neither a path nor a URL",
-            ),
-            ("OPTIONS *", &["localhost:8080"], "everything"),
-            ("GET *", &["h"], "! the request target \"*\" is neither a path nor a URL"),
-            ("GET /x", &[], "! the request has no Host field"),
-            ("GET http://h.example/", &[], "! the request has no Host field"),
-            ("GET /x", &["a", "b"], "! the request has more than one Host field"),
-            ("CONNECT h.example", &["h"], "! \"h.example\" has no valid port"),
-            ("CONNECT h.example:0", &["h"], "! \"h.example:0\" has no valid port"),
-            ("GET ws://h.example/x", &["h"], "! this proxy does not fetch the protocol \"ws\""),
-            (
-                "GET ftp://u:p@h.example/a%20b;type=i",
-                &["h"],
-                "ftp://h.example/a%20b;type=i | h.example:21 | h.example | /a%20b;type=i",
-            ),
-            (
-                "GET finger://h.example/ada",
-                &["h"],
-                "finger://h.example/ada | h.example:79 | h.example | /ada",
-            ),
-        ] {
-            assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
-        }
-    }
-
-    #[test]
-    fn requests_inside_a_connection_belong_to_its_site() {
-        let site = HttpsSite::of("H.example", 8443, &LocalHost::default()).unwrap();
-        let door = Door::Site(site.into());
-        let shown = |line: &str, hosts: &[&str]| {
-            let mut request = parts(line, hosts);
-            if hosts.is_empty() {
-                request.version = Version::HTTP_10;
-            }
-            match read(&request, &LocalHost::default(), &door) {
-                Ok(Target::Resource(resource)) => {
-                    format!("{} {}", resource.url.as_str(), resource.host.to_str().unwrap())
-                }
-                Ok(other) => format!("{other:?}"),
-                Err(error) => format!("! {error}"),
-            }
-        };
-        let misdirected =
-            |host| format!("! this connection was opened for another host than {host:?}");
-        for (line, hosts, want) in [
-            ("GET /x", &["H.example:8443"][..], "https://h.example:8443/x h.example:8443"),
-            ("GET https://h.example:8443/x", &["z"], "https://h.example:8443/x h.example:8443"),
-            ("GET /x", &[], "https://h.example:8443/x h.example:8443"),
-            ("GET /x", &["h.example"], &misdirected("h.example")),
-            ("GET /x", &["i.example:8443"], &misdirected("i.example:8443")),
-            ("GET /x", &["localhost:8080"], &misdirected("localhost:8080")),
-            ("GET http://h.example:8443/x", &["z"], &misdirected("h.example:8443")),
-            (
-                "CONNECT h.example:8443",
-                &["h.example:8443"],
-                "! a connection inside a connection is not possible",
-            ),
-        ] {
-            assert_eq!(shown(line, hosts), want, "{line} {hosts:?}");
-        }
-    }
-
-    #[test]
-    fn with_http_2_host_and_authority_agree() {
-        let site = HttpsSite::of("H.example", 8443, &LocalHost::default()).unwrap();
-        let inside = Door::Site(site.into());
-        let shown = |line: &str, hosts: &[&str], door: &Door| {
-            let mut request = parts(line, hosts);
-            request.version = Version::HTTP_2;
-            match read(&request, &LocalHost::default(), door) {
-                Ok(Target::Own(url)) => format!("own {}", url.as_str()),
-                Ok(Target::Tunnel(origin)) => format!("tunnel {origin}"),
-                Ok(Target::Everything) => "everything".to_owned(),
-                Ok(Target::Resource(resource)) => {
-                    format!("{} {}", resource.url.as_str(), resource.host.to_str().unwrap())
-                }
-                Err(error) => format!("! {error}"),
-            }
-        };
-        let differs = "! the request names the host \"h.example:8443\", but \"i.example\" in its \
-                       Host field";
-        let user = "! the host of the request is preceded by a user or a password";
-        let other = "! this connection was opened for another host than \"i.example:8443\"";
-        for (line, hosts, want) in [
-            ("GET https://h.example:8443/x", &[][..], "https://h.example:8443/x h.example:8443"),
-            (
-                "GET https://H.example:8443/",
-                &["h.EXAMPLE:8443"],
-                "https://h.example:8443/ h.example:8443",
-            ),
-            ("GET /x", &["h.example:8443"], "https://h.example:8443/x h.example:8443"),
-            ("GET https://h.example:8443/", &["i.example"], differs),
-            // The key would have a path that the origin does not get.
-            (
-                "GET /x",
-                &["h.example:8443/y"],
-                "! the Host field \"h.example:8443/y\" is not a valid host",
-            ),
-            (
-                "GET https://h.example:8443/",
-                &["a", "b"],
-                "! the request has more than one Host field",
-            ),
-            ("GET https://u:p@h.example:8443/", &[], user),
-            ("GET https://i.example:8443/", &[], other),
-            (
-                "GET http://h.example:8443/",
-                &[],
-                "! this connection was opened for another host than \"h.example:8443\"",
-            ),
-            ("GET /x", &[], "! the request has no Host field"),
-            ("OPTIONS https://h.example:8443/*", &[], "https://h.example:8443/* h.example:8443"),
-            ("CONNECT h.example:8443", &[], "! a connection inside a connection is not possible"),
-        ] {
-            assert_eq!(shown(line, hosts, &inside), want, "{line} {hosts:?}");
-        }
-        for (line, hosts, want) in [
-            ("GET https://localhost:8080/queue/", &[][..], "own https://localhost:8080/queue/"),
-            ("GET http://localhost:8080/", &[], "own http://localhost:8080/"),
-            ("GET /queue/", &["localhost:8080"], "own https://localhost:8080/queue/"),
-            ("GET /x", &["i.example/y"], "! the Host field \"i.example/y\" is not a valid host"),
-            ("GET /x", &["i.example?y"], "! the Host field \"i.example?y\" is not a valid host"),
-            ("GET /x", &["i.example#"], "! the Host field \"i.example#\" is not a valid host"),
-            ("GET /x", &["i.example y"], "! the Host field \"i.example y\" is not a valid host"),
-            ("GET /x", &["u@i.example"], user),
-            ("GET /queue/", &["i.example:8443"], other),
-            ("GET http://i.example/", &[], "http://i.example/ i.example"),
-            ("CONNECT i.example:443", &[], "tunnel i.example:443"),
-        ] {
-            assert_eq!(shown(line, hosts, &Door::Secured), want, "{line} {hosts:?}");
-        }
-    }
-
-    #[test]
-    fn urls_of_our_own_requests_keep_their_spelling() {
-        let found = of_url("http://H.example/%7Ea?b#c", &LocalHost::default()).unwrap();
-        assert_eq!(found.path, "/%7Ea?b");
-        assert_eq!(found.host, "h.example");
-        assert_eq!(found.origin.scheme, Spoken::Http);
-        let secure = of_url("https://h.example/", &LocalHost::default()).unwrap();
-        assert_eq!((secure.origin.scheme, secure.origin.port), (Spoken::Https, 443));
-        assert!(of_url("ws://h.example/", &LocalHost::default()).is_err());
-        assert!(of_url("http://localhost:8080/queue/", &LocalHost::default()).is_err());
-        assert!(of_url("/queue/", &LocalHost::default()).is_err());
-    }
-}
+mod tests;

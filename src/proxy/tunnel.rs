@@ -124,7 +124,7 @@ pub(super) async fn open(
 
 /// Whether a tunnel may go to `port`. A configured range does not include the ports of other
 /// protocols.
-fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
+pub(super) fn is_open(config: &Config, port: u16, site: Option<&HttpsSite>) -> bool {
     let (ports, url) = (&config.tunnel.ports, site.map(HttpsSite::url));
     let is_of_the_web = || url.is_some_and(|url| allows_port(config, url, &UrlParts::of(url)));
     ports.lists(port) || ports.contains(port) && is_of_the_web()
@@ -171,7 +171,7 @@ fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &H
 
 /// Converts a connection into a tunnel after its client has received the `200` and sent `first`. An
 /// error response is no longer possible, so a failure only closes the connection.
-pub(super) async fn pass_on(
+pub(crate) async fn pass_on(
     context: &ProxyContext,
     origin: &Origin,
     connection: &ClientConnection,

@@ -30,7 +30,7 @@ use crate::tls::leaf::refusing_config;
 
 /// The first byte of TLS: the type of a handshake record (RFC 8446 §5.1). No HTTP request begins
 /// with this byte.
-const HANDSHAKE: u8 = 22;
+pub(super) const HANDSHAKE: u8 = 22;
 
 /// Serves one client of our own port until it leaves or times out. If the daemon stops, the running
 /// request is answered first.
@@ -145,7 +145,7 @@ fn host_of(address: SocketAddr) -> String {
     }
 }
 
-fn log_result(served: hyper::Result<()>) {
+pub(super) fn log_result(served: hyper::Result<()>) {
     if let Err(error) = served {
         // If a client leaves during the connection, no action is needed.
         debug!(error = error_chain(&error), "connection ended");

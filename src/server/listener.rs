@@ -1,7 +1,7 @@
 //! Accepts clients, up to a maximum number.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::{Instrument, debug_span, error, warn};
 
-use super::front;
+use super::{front, redirected};
 use crate::proxy::access::crowd::CountedConnection;
 use crate::server::context::ServerContext;
 
@@ -21,6 +21,36 @@ const BACKLOG: i32 = 4096;
 
 /// The pause after a failure to accept, such as too many open files.
 const AFTER_FAILURE: Duration = Duration::from_millis(100);
+
+/// The way in which clients come to a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Clients connect to the port.
+    Direct,
+    /// The firewall redirects connections to the port (REDIRECT).
+    Redirected,
+    /// The firewall hands connections to the port and leaves their destination (TPROXY).
+    Transparent {
+        /// The port. A connection to this very port came without the firewall.
+        port: u16,
+    },
+}
+
+/// Binds a socket to `address` without listening, for connections to any address. Needs the
+/// capability `CAP_NET_ADMIN`.
+///
+/// # Errors
+///
+/// The error of the system, such as a port in use or a missing permission.
+pub fn bind_transparent(address: SocketAddr) -> io::Result<Socket> {
+    let socket = bind(address)?;
+    if address.is_ipv6() {
+        socket.set_ip_transparent_v6(true)?;
+    } else {
+        socket.set_ip_transparent_v4(true)?;
+    }
+    Ok(socket)
+}
 
 /// Binds a socket to `address` without listening. Port 0 chooses a free port.
 ///
@@ -50,7 +80,11 @@ pub fn listen(socket: Socket) -> io::Result<TcpListener> {
 }
 
 /// Accepts clients until the daemon stops, and serves each in a task.
-pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: Arc<Semaphore>) {
+pub async fn accept(
+    context: Arc<ServerContext>,
+    (listener, arrival): (TcpListener, Arrival),
+    slots: Arc<Semaphore>,
+) {
     loop {
         let slot = tokio::select! {
             slot = Arc::clone(&slots).acquire_owned() => slot,
@@ -62,7 +96,7 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: A
             () = context.base.tasks.stopping() => return,
         };
         match accepted {
-            Ok((stream, peer)) => admit(&context, stream, peer, slot),
+            Ok((stream, peer)) => admit(&context, (stream, arrival), peer, slot),
             Err(error) if is_the_clients(&error) => {}
             Err(error) => {
                 context.storage.store.close_files().await;
@@ -76,20 +110,20 @@ pub async fn accept(context: Arc<ServerContext>, listener: TcpListener, slots: A
 /// Serves or refuses a client. If its name decides, the name is looked up first.
 fn admit(
     context: &Arc<ServerContext>,
-    stream: TcpStream,
+    (stream, arrival): (TcpStream, Arrival),
     peer: SocketAddr,
     slot: OwnedSemaphorePermit,
 ) {
     // If a connection has no local address, the client has closed it.
-    let Ok(ours) = stream.local_addr() else { return };
+    let Ok(ours) = own_address(&stream, arrival) else { return };
     let (access, config) = (&context.proxy.clients.access, context.base.config());
     // Connections that wait for a name count too.
     let most = config.startup.max_connections_per_client.get();
     let Some(guest) = access.crowd.enter(peer.ip(), most) else {
         return access.refusals.refuse_excess(&context.base.tasks, stream, peer);
     };
-    if !access.needs_name(&config, peer.ip(), ours.ip()) {
-        return admit_known(context, stream, peer, (slot, guest));
+    if !access.needs_name(&config, peer.ip(), ours) {
+        return admit_known(context, (stream, arrival), peer, (slot, guest));
     }
     let own = Arc::clone(context);
     context.base.tasks.spawn(async move {
@@ -97,7 +131,7 @@ fn admit(
         tokio::select! {
             () = own.base.tasks.stopping() => {}
             () = own.proxy.clients.access.client_names.look_up(dialer, peer.ip()) => {
-                admit_known(&own, stream, peer, (slot, guest));
+                admit_known(&own, (stream, arrival), peer, (slot, guest));
             }
         }
     });
@@ -107,17 +141,32 @@ fn admit(
 /// because the configuration may change.
 fn admit_known(
     context: &Arc<ServerContext>,
-    stream: TcpStream,
+    (stream, arrival): (TcpStream, Arrival),
     peer: SocketAddr,
     held: (OwnedSemaphorePermit, CountedConnection),
 ) {
     let access = &context.proxy.clients.access;
-    let is_served = |ours: SocketAddr| access.serves(&context.base.config(), peer.ip(), ours.ip());
-    if !stream.local_addr().is_ok_and(is_served) {
+    let is_served = |ours: IpAddr| access.serves(&context.base.config(), peer.ip(), ours);
+    if !own_address(&stream, arrival).is_ok_and(is_served) {
         return access.refusals.refuse(&context.base.tasks, stream, peer);
     }
-    let serving = front::serve(Arc::clone(context), stream, peer, held);
-    context.base.tasks.spawn(serving.instrument(debug_span!("connection", %peer)));
+    let span = debug_span!("connection", %peer);
+    let own = Arc::clone(context);
+    if arrival == Arrival::Direct {
+        context.base.tasks.spawn(front::serve(own, stream, peer, held).instrument(span));
+    } else {
+        let serving = redirected::serve(own, (stream, arrival), peer, held);
+        context.base.tasks.spawn(serving.instrument(span));
+    }
+}
+
+/// The address of ours to which the client connected. A client at the same address is on this
+/// machine. With TPROXY the client chooses this address, so it proves nothing and is left out.
+pub(super) fn own_address(stream: &TcpStream, arrival: Arrival) -> io::Result<IpAddr> {
+    match arrival {
+        Arrival::Direct | Arrival::Redirected => Ok(stream.local_addr()?.ip()),
+        Arrival::Transparent { .. } => Ok(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+    }
 }
 
 /// Whether only the client caused the error: it left before it was accepted.

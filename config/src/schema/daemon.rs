@@ -5,7 +5,7 @@ use crate::values::{
     clients::ClientHosts,
     hosts::HostList,
     password::{ControlPassword, Users},
-    plain::{HostNames, Listen, SpoolDir},
+    plain::{HostNames, InterceptListen, Listen, SpoolDir},
     quotas::Quotas,
     texts::{AccessLogTo, LanguageTag, LogTo, Program, SystemAccount},
     words::{AccessLogFormat, Durability, LogLevel},
@@ -17,6 +17,10 @@ section! {
     "startup" => Startup {
         /// The addresses and ports that browsers connect to.
         "listen" => listen: Listen = r#"["127.0.0.1:8080"]"#, Restart, Access;
+        /// The addresses to which the firewall redirects connections of clients that know no proxy (REDIRECT of Linux).
+        "redirect-listen" => redirect_listen: InterceptListen = "[]", Restart, Access;
+        /// The addresses to which the firewall hands connections without changing their destination (TPROXY of Linux). The daemon needs the capability `CAP_NET_ADMIN` to open them.
+        "tproxy-listen" => tproxy_listen: InterceptListen = "[]", Restart, Access;
         /// Whether the daemon may listen on addresses that other machines can reach although no control password is set. Other machines can then read, request pages, and manage their own requests; everything else is refused.
         "share-without-password" => share_without_password: bool = "false", Restart, Access;
         /// The directory of the spool, where all pages are stored; "" is wwwoffle in the XDG data directory.

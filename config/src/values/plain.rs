@@ -117,6 +117,33 @@ An array of addresses with a port, at least one. An IPv6 address is in brackets:
     }
 }
 
+/// The addresses at which intercepted connections arrive; none by default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InterceptListen(Vec<SocketAddr>);
+
+impl InterceptListen {
+    /// The addresses, in the given order.
+    #[must_use]
+    pub fn as_slice(&self) -> &[SocketAddr] {
+        &self.0
+    }
+}
+
+impl Value for InterceptListen {
+    const KIND: &'static str = "addresses for interception";
+    const MEANING: &'static str = "\
+An array of addresses with a port, which is not 0: `\"0.0.0.0:3129\"`, `\"[::]:3129\"`. `[]` means none.";
+    const EXPECTED: &'static str =
+        "an array of addresses with ports, such as [\"0.0.0.0:3129\", \"[::]:3129\"]";
+    const JSON: &'static str = STRINGS;
+
+    fn read(given: &RawValue<'_>, source: &mut ValueSource<'_>) -> Option<Self> {
+        let each = "addresses with ports, such as \"0.0.0.0:3129\" or \"[::]:3129\"";
+        let parse = |text: &str| text.parse().ok().filter(|one: &SocketAddr| one.port() != 0);
+        texts(given, source, [Self::EXPECTED, each], parse).map(Self)
+    }
+}
+
 /// The directory of the spool, given or derived from the environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolDir(Option<PathBuf>);

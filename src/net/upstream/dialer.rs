@@ -20,6 +20,7 @@ use wwwoffle_url::{canonicalise_host, is_this_machine};
 use self::resolver::Resolver;
 use super::adjustable::Adjustable;
 use super::inward::{InwardGuard, Reach};
+use super::latest::LatestConnections;
 use super::parents::ParentHealth;
 use super::{Failure, Origin, ParentFault, Scheme, Via};
 use crate::base::mode::{ModeSetting, ModeSwitch};
@@ -54,6 +55,8 @@ pub struct Dialer {
     /// The counters of received bytes.
     statistics: Arc<Statistics>,
     parents: ParentHealth,
+    /// The latest connections, if clients may be redirected to us.
+    latest: Option<LatestConnections>,
 }
 
 impl Dialer {
@@ -72,6 +75,7 @@ impl Dialer {
             guard: InwardGuard::default(),
             statistics: Arc::default(),
             parents: ParentHealth::default(),
+            latest: None,
         }
     }
 
@@ -94,6 +98,20 @@ impl Dialer {
     #[must_use]
     pub fn counting(self, statistics: Arc<Statistics>) -> Self {
         Self { statistics, ..self }
+    }
+
+    /// Remembers the latest connections, so that [`Self::has_opened`] finds those that the firewall
+    /// redirects to us.
+    #[must_use]
+    pub fn remembering_connections(self) -> Self {
+        Self { latest: Some(LatestConnections::default()), ..self }
+    }
+
+    /// Whether the client at `peer` is the daemon itself: it has just opened a connection from this
+    /// address and port.
+    #[must_use]
+    pub fn has_opened(&self, peer: SocketAddr) -> bool {
+        self.latest.as_ref().is_some_and(|latest| latest.contains(peer))
     }
 
     /// The configuration in force.
@@ -417,6 +435,9 @@ impl Dialer {
             }
             Err(_) => return Err(Failure::ConnectTimeout { authority: origin.to_string() }),
         };
+        if let (Some(latest), Ok(own)) = (&self.latest, stream.local_addr()) {
+            latest.add(own);
+        }
         // Without `TCP_NODELAY`, a small request would wait until the previous packet is
         // acknowledged.
         stream

@@ -42,6 +42,7 @@ impl ReplayScope {
         let door = match &connection.door {
             Door::Plain => "plain".to_owned(),
             Door::Secured => "secured".to_owned(),
+            Door::Redirected(to) => format!("redirected {to}"),
             Door::Site(site) => site.url().as_str().to_owned(),
         };
         Self { owner: connection.owner(), door }
