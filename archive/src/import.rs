@@ -176,7 +176,8 @@ pub fn import(
             || is_stopped;
         if let Some(key) = key.filter(|_| is_time) {
             marked = (items, import.report.bytes);
-            write_mark(spool, key, &Checkpoint { items, report: import.report.clone() })?;
+            let report = import.report.without_former_requests();
+            write_mark(spool, key, &Checkpoint { items, report })?;
         }
         if is_stopped {
             break Err(Error::stopped());

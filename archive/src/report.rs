@@ -73,7 +73,8 @@ pub struct RequestReport {
     pub answered: u64,
     /// The number of pages that are monitored now and were not monitored before.
     pub monitored: u64,
-    /// The number of requests of earlier sessions that the lists show.
+    /// The number of requests of earlier sessions: those that the archive has, and once the caller
+    /// has recorded them, those that the lists show.
     pub listed: u64,
 }
 
@@ -103,6 +104,25 @@ impl ImportReport {
         if self.refusals.len() < SHOWN {
             let cut = |text: &str| text.chars().take(MAX_TEXT).collect();
             self.refusals.push(RefusedItem { name: cut(name), reason: cut(reason.as_str()) });
+        }
+    }
+
+    /// Returns the report without its requests of earlier sessions, which may be many.
+    #[must_use]
+    pub fn without_former_requests(&self) -> Self {
+        Self {
+            kept: self.kept,
+            older: self.older,
+            same: self.same,
+            outdated: self.outdated,
+            worse: self.worse,
+            requests: self.requests.clone(),
+            passed: self.passed,
+            refused: self.refused,
+            bytes: self.bytes,
+            sessions: self.sessions.clone(),
+            former_requests: Vec::new(),
+            refusals: self.refusals.clone(),
         }
     }
 

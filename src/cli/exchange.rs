@@ -32,6 +32,12 @@ use wwwoffle_api::ImportRequest;
 /// Interval between updates of the progress line.
 const DRAW_EVERY: Duration = Duration::from_millis(200);
 
+/// The longest time to wait for the index, which may have to be built.
+const INDEX_WITHIN: Duration = Duration::from_secs(10 * 60);
+
+/// The requests that waited in earlier sessions, with the begin of each session.
+type EarlierRequests = Vec<(Timestamp, Vec<SessionRequest>)>;
+
 /// Imports archives one after the other, and prints the result of each.
 pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResult {
     let VerbContext { settings, terminal } = context;
@@ -48,7 +54,17 @@ pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResu
         };
         drawn.clear(terminal.stdout)?;
         match done? {
-            Ok(report) => print_report(path, &report, typed, terminal)?,
+            Ok(mut report) => {
+                let sessions = own.as_ref().filter(|_| !typed.dry_run).map(|own| {
+                    let asked = add_earlier_to_spool(&own.spool, &mut report);
+                    (own, asked)
+                });
+                print_report(path, &report, typed, terminal)?;
+                if let Some((own, asked)) = sessions {
+                    terminal.stdout.flush()?;
+                    record_sessions(own, settings, asked, terminal)?;
+                }
+            }
             // A bad archive does not stop the others.
             Err(error) => {
                 writeln!(terminal.stderr, "wwwoffle: {}: {error}", path.display())?;
@@ -156,30 +172,47 @@ fn import_locally(
     if let Some(failure) = failed {
         return Err(failure);
     }
-    if let Ok(report) = &done {
-        let asked = add_earlier_to_spool(&own.spool, report)
-            .map_err(|error| VerbFailure::failed("the sessions cannot be recorded", &error))?;
-        record_session_requests(&own.spool, options.local, asked)?;
-    }
     Ok(done.map_err(|error| own.error_text(&error)))
 }
 
-/// Records the requests of earlier sessions in the index.
+/// Records the requests of earlier sessions in the index. The entries are already imported, so a
+/// failure is a warning.
+fn record_sessions(
+    own: &ImportSpool,
+    settings: &Settings<'_>,
+    asked: Result<EarlierRequests, wwwoffle_spool::Error>,
+    terminal: &mut Terminal<'_>,
+) -> VerbResult<()> {
+    let why = match asked {
+        Ok(asked) if asked.is_empty() => return Ok(()),
+        Ok(asked) => match record_session_requests(&own.spool, settings.local_host()?, asked) {
+            Ok(true) => return Ok(()),
+            Ok(false) => "the index is not complete yet".to_owned(),
+            Err(error) => error_chain(&error),
+        },
+        Err(error) => error_chain(&error),
+    };
+    writeln!(
+        terminal.stderr,
+        "wwwoffle: the requests of earlier sessions are not in the lists: {why}"
+    )?;
+    Ok(())
+}
+
+/// Records the requests in the index, and waits at most [`INDEX_WITHIN`]. Returns whether they are
+/// recorded.
 fn record_session_requests(
     spool: &Spool,
     local: LocalHost,
-    asked: Vec<(Timestamp, Vec<SessionRequest>)>,
-) -> VerbResult<()> {
-    if asked.is_empty() {
-        return Ok(());
-    }
+    asked: EarlierRequests,
+) -> Result<bool, wwwoffle_index::Error> {
     let index = Index::open(spool, Some(Arc::new(Pages { local })))?;
     for (began, asked) in asked {
         index.record_session_requests(began, asked);
     }
-    let written = index.wait_until_current(false);
+    let is_recorded = index.is_level_within(INDEX_WITHIN);
     index.stop();
-    Ok(written?)
+    Ok(is_recorded)
 }
 
 fn import_by_daemon(

@@ -62,7 +62,8 @@ fn run(
             return if tell.is_closed() { ImportControl::Stop } else { ImportControl::Continue };
         }
         last = Instant::now();
-        match tell.blocking_send(Ok(line(&ImportEvent::Progress(report.clone())))) {
+        match tell.blocking_send(Ok(line(&ImportEvent::Progress(report.without_former_requests()))))
+        {
             Ok(()) => ImportControl::Continue,
             Err(_) => ImportControl::Stop,
         }
@@ -72,9 +73,11 @@ fn run(
         context.fetch.fetcher.wake();
     }
     let end = match done {
-        Ok(report) => {
-            let record = add_earlier_sessions(&context.storage, &report);
-            tokio::runtime::Handle::current().block_on(record);
+        Ok(mut report) => {
+            if !options.dry_run {
+                let record = add_earlier_sessions(&context.storage, &mut report);
+                tokio::runtime::Handle::current().block_on(record);
+            }
             ImportEvent::End(report)
         }
         Err(error) => ImportEvent::Failed { error: error_chain(&error) },

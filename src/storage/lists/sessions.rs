@@ -146,8 +146,9 @@ pub async fn sessions(context: &StorageContext) -> Sessions {
 }
 
 /// Adds the sessions of an imported archive, if they were before all known ones, and the requests
-/// that waited in them.
-pub async fn add_earlier_sessions(context: &StorageContext, report: &ImportReport) {
+/// that waited in them. Counts these requests in the report.
+pub async fn add_earlier_sessions(context: &StorageContext, report: &mut ImportReport) {
+    report.requests.listed = 0;
     if report.sessions.is_empty() {
         return;
     }
@@ -163,15 +164,16 @@ pub async fn add_earlier_sessions(context: &StorageContext, report: &ImportRepor
 }
 
 /// Like [`add_earlier_sessions`], in a spool without a daemon. Returns the requests of each
-/// session, which the caller records in the index.
+/// session, which the caller records in the index, and counts them in the report.
 ///
 /// # Errors
 ///
 /// If the disk fails or is full.
 pub fn add_earlier_to_spool(
     spool: &Spool,
-    report: &ImportReport,
+    report: &mut ImportReport,
 ) -> Result<Vec<(Timestamp, Vec<SessionRequest>)>, Error> {
+    report.requests.listed = 0;
     if report.sessions.is_empty() {
         return Ok(Vec::new());
     }
@@ -184,19 +186,22 @@ pub fn add_earlier_to_spool(
     Ok(former_requests(&sessions, report))
 }
 
-/// The requests that waited in the sessions of an archive, the oldest first. A fetch belongs to the
-/// session in which it began.
+/// Takes the requests that waited in the sessions of an archive out of its report, the oldest first,
+/// and counts them there. A fetch belongs to the session in which it began. Requests of unknown
+/// sessions are discarded.
 fn former_requests(
     sessions: &Sessions,
-    report: &ImportReport,
+    report: &mut ImportReport,
 ) -> Vec<(Timestamp, Vec<SessionRequest>)> {
     let mut known = BTreeMap::<Timestamp, Vec<SessionRequest>>::new();
-    for FormerRequest { fetch, url, queued } in &report.former_requests {
-        let began = report.sessions.iter().find(|began| *began <= fetch);
+    report.requests.listed = 0;
+    for FormerRequest { fetch, url, queued } in std::mem::take(&mut report.former_requests) {
+        let began = report.sessions.iter().find(|began| **began <= fetch);
         if let Some(began) = began.filter(|began| sessions.start_times().contains(began)) {
             // The spool of 2.9 belongs to the person at this machine.
-            let (url, owner) = (url.clone(), LOCAL.to_owned());
-            known.entry(*began).or_default().push(SessionRequest { url, owner, queued: *queued });
+            let owner = LOCAL.to_owned();
+            known.entry(*began).or_default().push(SessionRequest { url, owner, queued });
+            report.requests.listed += 1;
         }
     }
     for asked in known.values_mut() {
@@ -242,6 +247,30 @@ mod tests {
                 "{was_online} {by_day} {now}"
             );
         }
+    }
+
+    #[test]
+    fn only_requests_of_known_sessions_are_counted() {
+        let time = |second: i64| Timestamp::from_second(second).unwrap();
+        let request = |fetch: i64| FormerRequest {
+            fetch: time(fetch),
+            url: format!("http://h.example/{fetch}"),
+            queued: time(fetch),
+        };
+        let mut report = ImportReport {
+            sessions: vec![time(30), time(20), time(10)],
+            former_requests: [35, 25, 15, 12, 5].map(request).into(),
+            ..ImportReport::default()
+        };
+        report.requests.listed = 5;
+        let mut sessions = Sessions::default();
+        sessions.begin(time(20));
+        sessions.add_earlier(&report.sessions);
+        let found = former_requests(&sessions, &mut report);
+        let counts: Vec<_> = found.iter().map(|(began, asked)| (*began, asked.len())).collect();
+        assert_eq!(counts, [(time(10), 2), (time(20), 1)]);
+        assert_eq!(report.requests.listed, 3);
+        assert!(report.former_requests.is_empty());
     }
 
     #[test]
