@@ -1,5 +1,6 @@
 //! Import and export: WARC, WACZ, HAR and the spool of WWWOFFLE 2.9.
 
+mod browsable;
 pub(crate) mod exchange;
 mod export_index;
 mod former_pages;

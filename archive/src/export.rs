@@ -2,6 +2,8 @@
 
 mod folder;
 mod index;
+mod saved;
+mod single;
 mod wacz;
 mod warc;
 
@@ -11,7 +13,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use wwwoffle_spool::{Entry, Place, Reader};
 
-pub use self::folder::{DecodeBody, to_folder};
+pub use self::folder::{FolderForm, FolderOptions, to_folder};
+pub use self::single::{SinglePage, SinglePageReport, to_single_page};
 pub(crate) use self::wacz::WaczWriter;
 pub(crate) use self::warc::WarcWriter;
 use crate::error::{Error, Result};
@@ -23,6 +26,9 @@ const PIECE: usize = 64 << 10;
 
 /// The places to export, as returned by a list, an index or a search.
 pub type Places<'a> = &'a mut dyn Iterator<Item = wwwoffle_spool::Result<Place>>;
+
+/// A function that writes the body of an entry, decoded from its content codings.
+pub type DecodeBody = fn(&Entry, &mut dyn Write) -> io::Result<()>;
 
 /// A function that returns the title of a page, if known.
 pub type Titles<'a> = &'a dyn Fn(&Entry) -> Option<String>;

@@ -1,7 +1,8 @@
 //! Imports archives of other programs into the spool, and exports the spool to such archives.
 //!
 //! [`import`] reads WARC, WACZ and HAR files, a spool of WWWOFFLE 2.9, and mirrors of HTTrack and
-//! wget. [`to_warc`], [`to_wacz`] and [`to_folder`] write the entries at given places.
+//! wget. [`to_warc`], [`to_wacz`] and [`to_folder`] write the entries at given places, and
+//! [`to_single_page`] one page with its sub-resources.
 //!
 //! # Invariants
 //!
@@ -47,8 +48,9 @@ pub use bundle::{Bundle, BundleScope};
 pub use detect::ArchiveKind;
 pub use error::{Error, Result};
 pub use export::{
-    DecodeBody, ExportOptions, ExportReport, Places, Titles, to_folder, to_wacz, to_warc,
-    to_warc_file, to_warc_one,
+    DecodeBody, ExportOptions, ExportReport, FolderForm, FolderOptions, Places, SinglePage,
+    SinglePageReport, Titles, to_folder, to_single_page, to_wacz, to_warc, to_warc_file,
+    to_warc_one,
 };
 pub use fixture::{
     Fixture, FixtureSettings, MAX_EXCHANGES, MAX_FIXTURE, MatchRules, RecordedExchange,

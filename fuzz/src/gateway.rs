@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::input::{Input, text};
 use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
-use wwwoffle_html::rewrite::{Changes, PageKnowledge, Removal, Rewriter, Sheet, UrlStatus};
+use wwwoffle_html::rewrite::{
+    Changes, PageKnowledge, Readdress, Removal, Rewriter, Sheet, UrlStatus,
+};
 use wwwoffle_url::{BrowserUrl, LocalHost};
 
 struct Nothing;
@@ -58,7 +60,11 @@ fn led(bytes: &[u8]) {
     let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: "on".to_owned() };
     let url = BrowserUrl::parse("http://a.example/b/c?d", None).unwrap();
     let cuts = [Removal::Scripts, Removal::Refresh].into();
-    let changes = Changes { cuts, gateway: Some(gateway.clone()), ..Changes::default() };
+    let changes = Changes {
+        cuts,
+        readdress: Some(Readdress::Gateway(gateway.clone())),
+        ..Changes::default()
+    };
     let changes = Arc::new(changes);
     let page = |size: usize| {
         let content_type = Some("text/html; charset=utf-8");
@@ -70,7 +76,8 @@ fn led(bytes: &[u8]) {
     };
     assert_eq!(page(1), page(bytes.len().max(1)));
     let sheet = |size: usize| {
-        let mut sheet = Sheet::new(gateway.clone(), url.clone(), Some("text/css"));
+        let mut sheet =
+            Sheet::new(Readdress::Gateway(gateway.clone()), url.clone(), Some("text/css"));
         let mut sent: Vec<u8> = bytes.chunks(size).flat_map(|piece| sheet.write(piece)).collect();
         sent.extend(sheet.finish());
         sent

@@ -21,6 +21,12 @@
 //! In a page that is read through a gateway address ([`gateway`]), every reference is replaced by
 //! such an address. The policy in the response blocks any reference that was missed, so an unparsed
 //! rest of such a page is not sent.
+//!
+//! # In a file
+//!
+//! In a page that is saved to be read without the proxy ([`SavedDocument`]), references are replaced
+//! in the same way by the addresses of files, or by their contents. The page gets its policy and its
+//! encoding in `meta` elements.
 
 pub mod csp;
 pub mod gateway;
@@ -28,18 +34,21 @@ mod gif;
 mod inward;
 mod mend;
 mod page;
+mod saved;
 mod style;
 mod tag_policy;
+mod target;
 #[cfg(test)]
 mod tests;
 mod xhtml;
 
 use std::collections::BTreeSet;
 
-use gateway::Gateway;
 pub use gif::FirstFrame;
 pub use page::Rewriter;
+pub use saved::{SavedAddresses, SavedDocument};
 pub use style::Sheet;
+pub use target::{Readdress, ReferenceUse};
 
 /// The most memory for the parser of a page, in bytes.
 pub const MAX_PARSER_MEMORY: usize = 8 << 20;
@@ -145,8 +154,8 @@ pub struct Changes {
     pub bar: Option<Bar>,
     /// Characters to repair.
     pub mends: BTreeSet<Repair>,
-    /// How references are replaced by gateway addresses, if the page is read through one.
-    pub gateway: Option<Gateway>,
+    /// How references are replaced, if the page is read through the gateway or from a file.
+    pub readdress: Option<Readdress>,
 }
 
 impl Changes {

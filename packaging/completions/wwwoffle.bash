@@ -689,7 +689,7 @@ _wwwoffle() {
             return 0
             ;;
         wwwoffle__subcmd__export)
-            opts="-h --host --since --until --max-size --url-spec --owner --search --session --no-sub-resources --versions --queue --json --help"
+            opts="-h --host --since --until --max-size --url-spec --owner --search --session --page --no-sub-resources --versions --queue --json --unchanged --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -724,6 +724,10 @@ _wwwoffle() {
                     return 0
                     ;;
                 --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --page)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -287,10 +287,12 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l url-spec -d
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l owner -d 'Also the personal entries of this owner: local, user:NAME or client:ADDRESS' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l search -d 'Only pages with these words, as `wwwoffle search` finds them' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l session -d 'Only entries fetched in one online session: latest, or a number of sessions back, such as 1' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l page -d 'Only this page' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l no-sub-resources -d 'Omit images, styles, fonts and scripts of matching pages unless they match themselves'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l versions -d 'Also export the older versions'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l queue -d 'Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine. Forms and requests with a cookie or a login are left out'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l json -d 'Print JSON'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l unchanged -d 'In a folder, leave pages as they were received: links lead to the web, and scripts stay'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand config; and not __fish_seen_subcommand_from get explain import set unset add remove add-rule remove-rule undo versions check reload path show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand config; and not __fish_seen_subcommand_from get explain import set unset add remove add-rule remove-rule undo versions check reload path show" -f -a "get" -d 'Show an option, the options of a section, or all, and where they are set'

@@ -8,12 +8,14 @@ use std::rc::Rc;
 
 use jiff::Timestamp;
 use wwwoffle_index::{Filter, Item, Query, ReadOnlyIndex, Sessions, SubResources};
-use wwwoffle_spool::{Place, Reader};
+use wwwoffle_spool::{Entry, Place, Reader};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::args::ExportChoice;
 use super::failure::{VerbFailure, VerbResult};
-use crate::base::owner::Owner;
+use super::files;
+use crate::base::owner::{Owner, Places};
+use crate::base::shown;
 use crate::storage::lists::sessions;
 
 /// Printed if the sub-resources of the selected pages cannot be found because there is no index.
@@ -37,6 +39,12 @@ pub(super) fn chosen<'a>(
 ) -> VerbResult<ExportedPlaces<'a>> {
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
+    }
+    if let Some(page) = &typed.page {
+        let entry = page_entry(page, typed.owner.as_ref(), reader)?;
+        let places = (vec![entry.place().clone()], Rc::new(Cell::new(0)));
+        let index = ReadOnlyIndex::open(reader.root())?;
+        return with_sub_resources(typed, index.as_ref(), places, Vec::new());
     }
     let mut lists = Vec::new();
     if typed.host.is_empty() {
@@ -63,6 +71,21 @@ pub(super) fn chosen<'a>(
     let places = places.collect::<wwwoffle_spool::Result<Vec<_>>>()?;
     let index = ReadOnlyIndex::open(reader.root())?;
     with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
+}
+
+/// Returns the stored copy of a page: that of `owner`, or else that of everyone.
+pub(super) fn page_entry(page: &str, owner: Option<&Owner>, reader: &Reader) -> VerbResult<Entry> {
+    let places = files::places(page, owner.unwrap_or(&Owner::Local), &LocalHost::default())?;
+    let places = match owner {
+        Some(_) => places,
+        None => Places { own: places.public.clone(), ..places },
+    };
+    files::find(reader, &places)?.ok_or_else(|| {
+        let url = shown::line(places.public.url());
+        let what = "not in the spool for everyone: `wwwoffle get URL` fetches it, and `--owner \
+                    OWNER` exports a personal copy";
+        VerbFailure::plain(format_args!("{url}: {what}"))
+    })
 }
 
 /// Adds the sub-resources that the index knows of the places, unless the user excludes

@@ -4,12 +4,15 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::json;
-use wwwoffle_archive::{ExportOptions, ExportReport, to_folder, to_wacz, to_warc, to_warc_file};
-use wwwoffle_spool::Entry;
+use wwwoffle_archive::{
+    ExportOptions, ExportReport, FolderForm, FolderOptions, SinglePage, SinglePageReport,
+    to_folder, to_single_page, to_wacz, to_warc, to_warc_file,
+};
+use wwwoffle_spool::{Entry, Reader};
 
 use super::args::Export;
 use super::bundle;
-use super::chosen::{ExportedPlaces, chosen};
+use super::chosen::{ExportedPlaces, chosen, page_entry};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
@@ -24,31 +27,106 @@ pub(super) fn run(typed: &Export, context: &mut VerbContext<'_>) -> VerbResult {
     if typed.queue {
         return bundle::write(&typed.file, typed.json, context);
     }
+    let Some(format) = ExportTarget::of(&typed.file) else {
+        let what =
+            "the name must end with .warc.gz, .wacz or .html, or with / for a folder, or be -";
+        return Err(VerbFailure::usage(what));
+    };
     let VerbContext { settings, terminal } = context;
-    let (reader, options) = (reader(settings)?, options(typed.chosen.versions));
+    let reader = reader(settings)?;
+    if format == ExportTarget::Page {
+        return write_page(typed, &reader, terminal);
+    }
+    let options = options(typed.chosen.versions);
     let ExportedPlaces { mut places, sub_resources, personal, notes } =
         chosen(&typed.chosen, &reader)?;
-    let name = typed.file.to_string_lossy().to_ascii_lowercase();
-    let to_stdout = typed.file == Path::new("-");
-    let done = if to_stdout {
-        to_warc(&reader, &mut places, terminal.stdout, &options)
-    } else if name.ends_with(".warc.gz") {
-        to_warc_file(&reader, &mut places, &typed.file, &options)
-    } else if Path::new(&name).extension().is_some_and(|end| end == "wacz") {
-        to_wacz(&reader, &mut places, &typed.file, &options, &title)
-    } else if name.ends_with('/') {
-        to_folder(&reader, &mut places, &typed.file, &decoded, typed.chosen.versions)
-    } else {
-        let what = "the name must end with .warc.gz or .wacz, or with / for a folder, or be -";
-        return Err(VerbFailure::usage(what));
+    let done = match format {
+        ExportTarget::Output => to_warc(&reader, &mut places, terminal.stdout, &options),
+        ExportTarget::Warc => to_warc_file(&reader, &mut places, &typed.file, &options),
+        ExportTarget::Wacz => to_wacz(&reader, &mut places, &typed.file, &options, &title),
+        ExportTarget::Folder | ExportTarget::Page => {
+            to_folder(&reader, &mut places, &typed.file, &folder_options(typed))
+        }
     };
     // The message names no file, because `error` does.
     let done = done.map_err(|error| VerbFailure::failed("the export failed", &error))?;
     for note in notes {
         writeln!(terminal.stderr, "wwwoffle: {note}")?;
     }
+    let to_stdout = format == ExportTarget::Output;
     print_totals((done, sub_resources, personal.get()), typed, to_stdout, terminal)?;
     Ok(if done.left_out == 0 { ExitStatus::Done } else { ExitStatus::Failed })
+}
+
+/// The format of an export, which the name of the file decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExportTarget {
+    /// WARC on standard output.
+    Output,
+    Warc,
+    Wacz,
+    Folder,
+    /// One page as one HTML file.
+    Page,
+}
+
+impl ExportTarget {
+    fn of(file: &Path) -> Option<Self> {
+        let name = file.to_string_lossy().to_ascii_lowercase();
+        match Path::new(&name).extension().and_then(|end| end.to_str()) {
+            _ if name == "-" => Some(Self::Output),
+            _ if name.ends_with('/') => Some(Self::Folder),
+            _ if name.ends_with(".warc.gz") => Some(Self::Warc),
+            Some("wacz") => Some(Self::Wacz),
+            Some("html" | "htm") => Some(Self::Page),
+            _ => None,
+        }
+    }
+}
+
+fn folder_options(typed: &Export) -> FolderOptions<'static> {
+    let form = if typed.unchanged { FolderForm::Unchanged } else { FolderForm::Browsable };
+    FolderOptions { form, decode: decoded, titles: &title, versions: typed.chosen.versions }
+}
+
+/// Writes one page as an HTML file.
+fn write_page(typed: &Export, reader: &Reader, terminal: &mut Terminal<'_>) -> VerbResult {
+    let Some(page) = &typed.chosen.page else {
+        let what = "a single HTML file has one page: name it with --page URL";
+        return Err(VerbFailure::usage(what));
+    };
+    let owner = typed.chosen.owner.as_ref();
+    let entry = page_entry(page, owner, reader)?;
+    let page = SinglePage { entry: &entry, owner: owner.map(ToString::to_string), decode: decoded };
+    let done = to_single_page(reader, page, &typed.file);
+    let done = done.map_err(|error| VerbFailure::failed("the export failed", &error))?;
+    let Some(SinglePageReport { embedded, missing, left_out }) = done else {
+        let url = shown::line(entry.url());
+        return Err(VerbFailure::plain(format_args!("{url} is not a page, but another file")));
+    };
+    if typed.json {
+        let summary = json!({
+            "entries": 1,
+            "sub_resources": embedded,
+            "missing": missing,
+            "left_out": left_out,
+        });
+        print_json(&summary, terminal.stdout)?;
+        return Ok(ExitStatus::Done);
+    }
+    let name = typed.file.to_string_lossy();
+    let out = &mut *terminal.stdout;
+    writeln!(out, "{}: a page with {embedded} sub-resources", shown::line(&name))?;
+    if missing > 0 {
+        writeln!(
+            out,
+            "  {missing} more are not stored: `wwwoffle get --refresh URL` fetches them"
+        )?;
+    }
+    if left_out > 0 {
+        writeln!(out, "  {left_out} left out: damaged, too large, or too deep in frames")?;
+    }
+    Ok(ExitStatus::Done)
 }
 
 /// Writes a body with its known content codings decoded.

@@ -55,7 +55,7 @@ use crate::page::message::{Denied, Message};
 use crate::page::{LocalOrigin, Shell};
 use crate::proxy::context::ProxyContext;
 use wwwoffle_html::rewrite::gateway::{Gateway, address, url_of};
-use wwwoffle_html::rewrite::{Changes, PageKnowledge, Rewriter, UrlStatus};
+use wwwoffle_html::rewrite::{Changes, PageKnowledge, Readdress, Rewriter, UrlStatus};
 use wwwoffle_http::fields::has_passed;
 
 /// Bytes of the largest page of ours that is rewritten for the gateway.
@@ -300,7 +300,8 @@ impl GatewayClient {
         let Ok(base) = BrowserUrl::parse(self.context.pages.origin.as_str(), None) else {
             return reply::plain(500, "this page cannot be shown");
         };
-        let changes = Changes { gateway: Some(gateway), ..Changes::default() };
+        let changes =
+            Changes { readdress: Some(Readdress::Gateway(gateway)), ..Changes::default() };
         let mut page = Rewriter::new(Arc::new(changes), Arc::new(Unknown), base, content_type);
         let mut sent = page.write(&read_page);
         sent.extend(page.finish());

@@ -304,7 +304,7 @@ fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
             .filter(|(is_on, _)| *is_on.of(url))
             .map(|(_, mend)| mend)
             .collect(),
-        gateway: None,
+        readdress: None,
     }
 }
 

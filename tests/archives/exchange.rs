@@ -279,7 +279,7 @@ fn an_export_has_the_chosen_entries_and_no_private_ones() {
         assert_eq!(text.contains("secret=1"), arguments.contains(&"--owner"));
     }
     let folder = path(&place, "pages/");
-    let ran = place.run(&["export", "--json", &folder]);
+    let ran = place.run(&["export", "--json", "--unchanged", &folder]);
     assert_eq!(ran.json()["entries"], 3, "{ran:?}");
     let read = |name: &str| std::fs::read_to_string(place.home().join("pages").join(name)).unwrap();
     assert_eq!(read("a.example/old"), "http://a.example/old");

@@ -152,6 +152,13 @@ impl Chromium {
         told["result"]["value"].clone()
     }
 
+    /// A screenshot of the page, in base64.
+    #[track_caller]
+    pub(crate) fn picture(&mut self) -> String {
+        let told = self.command("Page.captureScreenshot", &json!({}));
+        told["data"].as_str().unwrap_or_else(|| panic!("no screenshot: {told}")).to_owned()
+    }
+
     /// Waits until the page is loaded and `condition` holds in it. Returns the text of the page.
     #[track_caller]
     pub(crate) fn until(&mut self, condition: &str, what: &str) -> String {

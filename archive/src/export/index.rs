@@ -74,13 +74,18 @@ impl RecordFacts<'_> {
 
 /// The media type of a response with this head, without parameters.
 pub(super) fn media_type(head: &[u8]) -> String {
+    let kind = essence(&content_type(head).unwrap_or_default());
+    if kind.is_empty() { "unk".to_owned() } else { kind }
+}
+
+/// The `Content-Type` of a response with this head.
+pub(super) fn content_type(head: &[u8]) -> Option<String> {
     let fields = head.split(|&byte| byte == b'\n').skip(1);
     let value = fields.into_iter().find_map(|line| {
         let (name, value) = line.split_at_checked("content-type:".len())?;
         name.eq_ignore_ascii_case(b"content-type:").then_some(value)
-    });
-    let kind = essence(&String::from_utf8_lossy(value.unwrap_or_default()));
-    if kind.is_empty() { "unk".to_owned() } else { kind }
+    })?;
+    Some(String::from_utf8_lossy(value).trim().to_owned())
 }
 
 /// A time in UTC as the 14 digits `YYYYMMDDhhmmss`.

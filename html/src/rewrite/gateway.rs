@@ -77,7 +77,8 @@ pub fn url_of(target: &str) -> Option<Result<String, InvalidAddress>> {
     })
 }
 
-fn is_fetched(url: &BrowserUrl) -> bool {
+/// Whether the scheme of the URL is one of [`SCHEMES`].
+pub(super) fn is_fetched(url: &BrowserUrl) -> bool {
     SCHEMES.iter().any(|(_, scheme)| *scheme == url.scheme())
 }
 
@@ -96,46 +97,6 @@ pub struct Gateway {
     /// The text of the link that replaces a refresh, as HTML. Browsers do not follow a refresh
     /// while scripts are forbidden.
     pub onward: String,
-}
-
-/// The target of a reference in a gateway page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum GatewayTarget {
-    /// The reference stays unchanged: it is within the page, or its scheme sends no request to a
-    /// site, such as `mailto`.
-    Same,
-    /// A gateway address.
-    To(String),
-    /// A target that a gateway page must not reach.
-    Nowhere,
-}
-
-/// The context for references of a page.
-pub(super) struct GatewayContext<'a> {
-    pub(super) gateway: &'a Gateway,
-    pub(super) base: &'a BrowserUrl,
-    /// Whether the page has its own base. Then a bare fragment does not refer to the page.
-    pub(super) has_base: bool,
-}
-
-impl GatewayContext<'_> {
-    /// The target of `reference`. Its query is already in the encoding of the page.
-    pub(super) fn gateway_target(&self, reference: &str) -> GatewayTarget {
-        let reference = reference.trim_matches(|c: char| c <= ' ');
-        if reference.starts_with('#') && !self.has_base {
-            return GatewayTarget::Same;
-        }
-        let Ok(url) = BrowserUrl::parse(reference, Some(self.base)) else {
-            return GatewayTarget::Nowhere;
-        };
-        match url.scheme() {
-            _ if is_fetched(&url) => {
-                self.gateway.place(&url).map_or(GatewayTarget::Nowhere, GatewayTarget::To)
-            }
-            "data" | "mailto" | "tel" | "sms" | "about" => GatewayTarget::Same,
-            _ => GatewayTarget::Nowhere,
-        }
-    }
 }
 
 impl Gateway {

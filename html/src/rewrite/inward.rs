@@ -1,11 +1,12 @@
-//! Rewrites tags in the gateway: a reference is replaced by its gateway address. A reference
-//! without a gateway address is removed.
+//! Rewrites tags in the gateway and in saved pages: a reference is replaced by its new address. A
+//! reference without a new address is removed.
 
 use std::borrow::Cow;
 
-use super::gateway::{GatewayContext, GatewayTarget};
+use super::Removal;
 use super::style;
 use super::tag_policy::{TagChange, TagPolicy};
+use super::target::{ReferenceContext, ReferenceTarget, ReferenceUse};
 use crate::references::element::{self, Tag};
 use crate::references::{link, srcset, with_query_encoded};
 
@@ -78,7 +79,7 @@ const AHEAD: [&str; 10] = [
 const PRAGMAS: [&str; 3] = ["content-type", "content-language", "x-ua-compatible"];
 
 /// The changes to a tag.
-pub(super) enum GatewayChange {
+pub(super) enum ReferenceChange {
     /// A change to the whole element.
     Whole(TagChange),
     /// Changes to attributes of the element.
@@ -86,62 +87,63 @@ pub(super) enum GatewayChange {
 }
 
 impl TagPolicy {
-    /// Decides about a tag in the gateway. `None` outside the gateway.
-    pub(super) fn decide_tag(&mut self, tag: &Tag) -> Option<GatewayChange> {
-        if self.gateway_context()?.gateway.is_ours {
+    /// Decides about the references of a tag. `None` if references do not change.
+    pub(super) fn decide_tag(&mut self, tag: &Tag) -> Option<ReferenceChange> {
+        if self.reference_context()?.is_ours() {
             let names = tag.attributes.iter().take(MAX_READ);
-            let deeds = names.filter_map(|(name, value)| self.reference(name, value));
-            return Some(GatewayChange::Parts(deeds.collect()));
+            let deeds = names.filter_map(|(name, value)| self.reference(tag, name, value));
+            return Some(ReferenceChange::Parts(deeds.collect()));
         }
         if tag.name == "meta" && tag.is("http-equiv", "refresh") {
             self.record_refresh(tag);
         }
-        if is_out(tag) {
-            return Some(GatewayChange::Whole(TagChange::Remove));
+        if is_out(tag) || tag.name == "script" && self.cuts(Removal::Scripts) {
+            return Some(ReferenceChange::Whole(TagChange::Remove));
         }
         if tag.name == "base" {
             // The base is already applied to each address.
-            return Some(GatewayChange::Parts(vec![TagChange::Drop("href".to_owned())]));
+            return Some(ReferenceChange::Parts(vec![TagChange::Drop("href".to_owned())]));
         }
         let mut deeds = Vec::new();
         for (name, value) in tag.attributes.iter().take(MAX_READ) {
-            deeds.extend(self.attribute(name, value));
+            deeds.extend(self.attribute(tag, name, value));
         }
         if tag.attributes.len() > MAX_READ {
-            return Some(GatewayChange::Whole(TagChange::Unwrap));
+            return Some(ReferenceChange::Whole(TagChange::Unwrap));
         }
         deeds.extend(self.form(tag));
         deeds.extend(self.lazy(tag));
-        Some(GatewayChange::Parts(deeds))
+        Some(ReferenceChange::Parts(deeds))
     }
 
     /// The HTML of the link that replaces a refresh. `None` without a refresh.
     pub(super) fn onward_link(&self) -> Option<String> {
-        let (place, within) = (self.onward.as_ref()?, self.gateway_context()?);
+        let (place, within) = (self.onward.as_ref()?, self.reference_context()?);
         let escaped =
             |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        let (place, words) = (escaped(place), &within.gateway.onward);
+        let (place, words) = (escaped(place), within.onward());
         Some(format!("<p><a href=\"{place}\">{words}</a></p>"))
     }
 
     /// Records the target of the first refresh.
     fn record_refresh(&mut self, tag: &Tag) {
         let to = link::refresh(tag.get("content").unwrap_or_default());
-        if let Some(GatewayTarget::To(place)) = to.map(|to| self.gateway_target(to))
+        if let Some(ReferenceTarget::To(place)) =
+            to.map(|to| self.reference_target(to, ReferenceUse::Link))
             && self.onward.is_none()
         {
             self.onward = Some(place);
         }
     }
 
-    fn gateway_target(&self, reference: &str) -> GatewayTarget {
+    fn reference_target(&self, reference: &str, of: ReferenceUse) -> ReferenceTarget {
         let encoded = with_query_encoded(reference, self.encoding());
         let reference: Cow<'_, str> = encoded.map_or(reference.into(), Into::into);
-        self.gateway_context()
-            .map_or(GatewayTarget::Nowhere, |within| within.gateway_target(&reference))
+        self.reference_context()
+            .map_or(ReferenceTarget::Nowhere, |within| within.target(&reference, of))
     }
 
-    fn attribute(&self, name: &str, value: &str) -> Option<TagChange> {
+    fn attribute(&self, tag: &Tag, name: &str, value: &str) -> Option<TagChange> {
         if DROPPED.contains(&name) {
             return Some(TagChange::Drop(name.to_owned()));
         }
@@ -150,37 +152,36 @@ impl TagPolicy {
         }
         if name == "style" || STYLES.contains(&name) && value.contains("url(") {
             let name = STYLES.into_iter().find(|known| *known == name).unwrap_or("style");
-            let within = self.gateway_context()?;
-            let led =
-                style::replace_references(value, &|reference| within.gateway_target(reference));
+            let within = self.reference_context()?;
+            let led = sheet(value, &within);
             return (led != value).then_some(TagChange::Set(name, led));
         }
         if let Some(name) = LISTS.into_iter().find(|known| *known == name) {
             return Some(TagChange::Set(name, self.list(value)));
         }
-        self.reference(name, value)
+        self.reference(tag, name, value)
     }
 
-    fn reference(&self, name: &str, value: &str) -> Option<TagChange> {
+    fn reference(&self, tag: &Tag, name: &str, value: &str) -> Option<TagChange> {
         let name = REFERENCES.into_iter().find(|known| *known == name)?;
-        match self.gateway_target(value) {
-            GatewayTarget::Same => None,
-            GatewayTarget::To(place) => Some(TagChange::Set(name, place)),
+        match self.reference_target(value, ReferenceUse::of(tag, name)) {
+            ReferenceTarget::Same => None,
+            ReferenceTarget::To(place) => Some(TagChange::Set(name, place)),
             // Without this attribute the form would be sent to the URL of the page.
-            GatewayTarget::Nowhere if matches!(name, "action" | "formaction") => {
+            ReferenceTarget::Nowhere if matches!(name, "action" | "formaction") => {
                 Some(TagChange::Set(name, "about:invalid".to_owned()))
             }
-            GatewayTarget::Nowhere => Some(TagChange::Drop(name.to_owned())),
+            ReferenceTarget::Nowhere => Some(TagChange::Drop(name.to_owned())),
         }
     }
 
     fn list(&self, value: &str) -> String {
         let mut list = String::new();
         for candidate in srcset::parse(value) {
-            let place = match self.gateway_target(candidate.url) {
-                GatewayTarget::Same => Cow::Borrowed(candidate.url),
-                GatewayTarget::To(place) => place.into(),
-                GatewayTarget::Nowhere => continue,
+            let place = match self.reference_target(candidate.url, ReferenceUse::Part) {
+                ReferenceTarget::Same => Cow::Borrowed(candidate.url),
+                ReferenceTarget::To(place) => place.into(),
+                ReferenceTarget::Nowhere => continue,
             };
             if !list.is_empty() {
                 list.push_str(", ");
@@ -202,8 +203,9 @@ impl TagPolicy {
         let is_without = tag.name == "form"
             && tag.get("action").is_none_or(str::is_empty)
             && !tag.is("method", "dialog");
-        let within = self.gateway_context().filter(|_| is_without)?;
-        within.gateway.place(self.document()).map(|place| TagChange::Set("action", place))
+        let within = self.reference_context().filter(|_| is_without)?;
+        let place = within.address(self.document(), ReferenceUse::Link)?;
+        Some(TagChange::Set("action", place))
     }
 
     /// Sets the source of an image that a script would load when the image scrolls into view. So
@@ -214,8 +216,8 @@ impl TagPolicy {
             return None;
         }
         let source = element::LAZY.into_iter().find_map(|name| tag.get(name))?;
-        match self.gateway_target(source) {
-            GatewayTarget::To(place) if element::is_like_url(source) => {
+        match self.reference_target(source, ReferenceUse::Part) {
+            ReferenceTarget::To(place) if element::is_like_url(source) => {
                 Some(TagChange::Set("src", place))
             }
             _ => None,
@@ -251,6 +253,6 @@ fn is_out(tag: &Tag) -> bool {
 }
 
 /// The text of a `style` element, with its references replaced.
-pub(super) fn sheet(text: &str, within: &GatewayContext<'_>) -> String {
-    style::replace_references(text, &|reference| within.gateway_target(reference))
+pub(super) fn sheet(text: &str, within: &ReferenceContext<'_>) -> String {
+    style::replace_references(text, &|reference| within.target(reference, ReferenceUse::Part))
 }

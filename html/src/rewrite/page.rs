@@ -12,7 +12,7 @@ use wwwoffle_url::BrowserUrl;
 use super::mend::CharRepair;
 use super::tag_policy::{TagChange, TagPolicy};
 use super::xhtml::EmptyElements;
-use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, inward};
+use super::{Changes, MAX_NOSCRIPT, MAX_PARSER_MEMORY, PageKnowledge, Removal, inward, saved};
 use crate::parser::{MAX_NAMES, MAX_UNREAD, Restart, STEP, Sink, lock};
 use crate::references::css::Pieces;
 use crate::references::element::Tag;
@@ -62,8 +62,8 @@ struct OpenPage {
     mending: CharRepair,
     /// For a page of XHTML: adds the end tags that a parser of HTML needs.
     xhtml: Option<EmptyElements>,
-    /// The decoder of a page in the gateway whose encoding is not ASCII-compatible. The page is
-    /// then sent as UTF-8. `None` for other pages.
+    /// The decoder of a page whose references are replaced and whose encoding is not
+    /// ASCII-compatible. The page is then sent as UTF-8. `None` for other pages.
     decoder: Option<Decoder>,
     parser: Parser,
 }
@@ -130,12 +130,10 @@ impl Rewriter {
             self.stage = stage;
             return Vec::new();
         };
-        let is_inside = policy.gateway_context().is_some();
-        let kind = match BodyKind::of(self.content_type.as_deref(), "", &head) {
-            // In the gateway, such a page is sent as HTML.
-            BodyKind::Xhtml if !is_inside => BodyKind::Xhtml,
-            _ => BodyKind::Html,
-        };
+        let is_inside = policy.reference_context().is_some();
+        let is_xhtml = BodyKind::of(self.content_type.as_deref(), "", &head) == BodyKind::Xhtml;
+        // If references are replaced, such a page is sent as HTML.
+        let kind = if is_xhtml && !is_inside { BodyKind::Xhtml } else { BodyKind::Html };
         let encoding = charset::choose(kind, self.content_type.as_deref(), &head);
         let mending = CharRepair::of(&policy.changes().mends, encoding);
         policy.set_encoding(encoding);
@@ -145,15 +143,23 @@ impl Rewriter {
             _ => (None, Vec::new()),
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
+        let head_elements = saved::head_elements(policy.changes(), read_as);
         self.stage = match Parser::new(*policy, read_as, 0) {
             Some(parser) => {
-                let xhtml = (kind == BodyKind::Xhtml && decoder.is_none()).then(Default::default);
+                let xhtml = (is_xhtml && decoder.is_none()).then(Default::default);
                 PageStage::Page(Box::new(OpenPage { mending, xhtml, decoder, parser }))
             }
             None if is_inside => PageStage::Ended,
             None => PageStage::Through(mending),
         };
-        sent.extend(self.step(&head));
+        let (before, after) = head.split_at(saved::end_of_doctype(&head));
+        if let Some(elements) = head_elements {
+            sent.extend(self.step(before));
+            sent.extend(elements.into_bytes());
+            sent.extend(self.step(after));
+        } else {
+            sent.extend(self.step(&head));
+        }
         sent
     }
 
@@ -239,7 +245,7 @@ impl Parser {
     }
 
     fn is_inside(&self) -> bool {
-        lock(&self.shared.policy).gateway_context().is_some()
+        lock(&self.shared.policy).reference_context().is_some()
     }
 
     /// Returns the output for a piece and, if the parser cannot continue, the unread rest.
@@ -303,7 +309,7 @@ fn rewriter(
         .with_graceful_bail_out_on_memory_limit_exceeded(true);
     let (shows_noscript, is_inside) = {
         let policy = lock(&shared.policy);
-        (policy.cuts(Removal::Scripts), policy.gateway_context().is_some())
+        (policy.cuts(Removal::Scripts), policy.reference_context().is_some())
     };
     let of = || Arc::clone(shared);
     let (elements, giving_up, to, at_end) = (of(), of(), of(), of());
@@ -431,10 +437,10 @@ fn complete_text(chunk: &TextChunk<'_>, shared: &RewriteState) -> Option<String>
     chunk.last_in_text_node().then(|| std::mem::take(&mut *held))
 }
 
-/// Rewrites a style sheet in a gateway page.
+/// Rewrites a style sheet in a page whose references are replaced.
 fn rewrite_sheet(chunk: &mut TextChunk<'_>, shared: &RewriteState) {
     let policy = lock(&shared.policy);
-    let Some(within) = policy.gateway_context() else { return };
+    let Some(within) = policy.reference_context() else { return };
     if chunk.text_type() == TextType::Data {
         // In SVG, the content of a `style` element is parsed as ordinary text.
         let Some(text) = complete_text(chunk, shared) else { return chunk.remove() };

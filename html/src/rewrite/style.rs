@@ -1,10 +1,11 @@
-//! Style sheets in the gateway: replaces every URL and leaves all other bytes unchanged.
+//! Style sheets in the gateway and in saved pages: replaces every URL and leaves all other bytes
+//! unchanged.
 
 use cssparser::{Parser, ParserInput, Token};
 use encoding_rs::{Decoder, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
-use super::gateway::{Gateway, GatewayContext, GatewayTarget};
+use super::target::{Readdress, ReferenceContext, ReferenceTarget, ReferenceUse};
 use crate::references::css::{IMAGE_SETS, NestedResult, Pieces, URL_FUNCTIONS, is_one, string_in};
 use crate::references::{BodyKind, charset};
 
@@ -17,11 +18,11 @@ const NOTHING: &str = "about:invalid";
 /// A rewriter for a separate style sheet that arrives in pieces of any length. The output is UTF-8.
 ///
 /// ```
-/// # use wwwoffle_html::rewrite::{Sheet, gateway::Gateway};
+/// # use wwwoffle_html::rewrite::{Readdress, Sheet, gateway::Gateway};
 /// # use wwwoffle_url::{BrowserUrl, LocalHost};
 /// let gateway = Gateway { local: LocalHost::default(), is_ours: false, onward: String::new() };
 /// let url = BrowserUrl::parse("http://a.example/css/main.css", None)?;
-/// let mut sheet = Sheet::new(gateway, url, Some("text/css"));
+/// let mut sheet = Sheet::new(Readdress::Gateway(gateway), url, Some("text/css"));
 /// let mut sent = sheet.write(b"a { background: url(../i.png) }");
 /// sent.extend(sheet.finish());
 /// assert_eq!(sent, b"a { background: url(\"/http/a.example/i.png\") }");
@@ -29,7 +30,7 @@ const NOTHING: &str = "about:invalid";
 /// ```
 #[derive(Debug)]
 pub struct Sheet {
-    gateway: Gateway,
+    readdress: Readdress,
     url: BrowserUrl,
     content_type: Option<String>,
     /// The first bytes, until the encoding is known.
@@ -41,10 +42,10 @@ pub struct Sheet {
 impl Sheet {
     /// A rewriter for a sheet at `url` with this `Content-Type`.
     #[must_use]
-    pub fn new(gateway: Gateway, url: BrowserUrl, content_type: Option<&str>) -> Self {
+    pub fn new(readdress: Readdress, url: BrowserUrl, content_type: Option<&str>) -> Self {
         let content_type = content_type.map(str::to_owned);
         let pieces = Pieces::default();
-        Self { gateway, url, content_type, head: Vec::new(), decoder: None, pieces }
+        Self { readdress, url, content_type, head: Vec::new(), decoder: None, pieces }
     }
 
     /// Returns the output for the next piece. The output may be empty.
@@ -62,9 +63,11 @@ impl Sheet {
     pub fn finish(mut self) -> Vec<u8> {
         let mut sent =
             if self.decoder.is_some() { self.decode(&[], true) } else { self.begin(true) };
-        let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
+        let within = context(&self.readdress, &self.url);
         self.pieces.finish(|text, _| {
-            sent.extend(replace_references(text, &|to| within.gateway_target(to)).into_bytes());
+            sent.extend(
+                replace_references(text, &|to| within.target(to, ReferenceUse::Part)).into_bytes(),
+            );
         });
         sent
     }
@@ -81,17 +84,24 @@ impl Sheet {
         let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(bytes.len());
         let mut text = String::with_capacity(room);
         let _ = decoder.decode_to_string(bytes, &mut text, is_last);
-        let within = GatewayContext { gateway: &self.gateway, base: &self.url, has_base: true };
+        let within = context(&self.readdress, &self.url);
         let mut sent = Vec::new();
-        let lead = |to: &str| within.gateway_target(to);
+        let lead = |to: &str| within.target(to, ReferenceUse::Part);
         self.pieces
             .write(&text, |piece, _| sent.extend(replace_references(piece, &lead).into_bytes()));
         sent
     }
 }
 
+/// The context of references in a separate sheet. In the gateway a bare fragment becomes an address,
+/// as any other reference; in a file it refers to the document that uses the sheet.
+fn context<'a>(readdress: &'a Readdress, base: &'a BrowserUrl) -> ReferenceContext<'a> {
+    let has_base = matches!(readdress, Readdress::Gateway(_));
+    ReferenceContext { readdress, base, has_base }
+}
+
 /// Replaces the references in the text of a sheet or a `style` attribute.
-pub(super) fn replace_references(text: &str, lead: &dyn Fn(&str) -> GatewayTarget) -> String {
+pub(super) fn replace_references(text: &str, lead: &dyn Fn(&str) -> ReferenceTarget) -> String {
     let mut edits = Edits { lead, changed: Vec::new() };
     {
         let mut input = ParserInput::new(text);
@@ -121,7 +131,7 @@ enum StyleContext {
 }
 
 struct Edits<'a> {
-    lead: &'a dyn Fn(&str) -> GatewayTarget,
+    lead: &'a dyn Fn(&str) -> ReferenceTarget,
     /// The start, the end and the text of each replacement, in order.
     changed: Vec<(usize, usize, String)>,
 }
@@ -130,9 +140,9 @@ impl Edits<'_> {
     /// Handles a reference at a byte range, written as `url()` or as a string.
     fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
         let place = match (self.lead)(reference) {
-            GatewayTarget::Same => return,
-            GatewayTarget::To(place) => place,
-            GatewayTarget::Nowhere => NOTHING.to_owned(),
+            ReferenceTarget::Same => return,
+            ReferenceTarget::To(place) => place,
+            ReferenceTarget::Nowhere => NOTHING.to_owned(),
         };
         // A URL as browsers write it contains no quotation mark, but its query may contain a
         // backslash.
@@ -226,13 +236,14 @@ fn nested(
 mod tests {
     use super::*;
     use crate::references::MAX_HELD;
+    use crate::rewrite::gateway::Gateway;
     use wwwoffle_url::LocalHost;
 
     fn sheet(pieces: &[&[u8]], content_type: &str) -> String {
         let gateway =
             Gateway { local: LocalHost::default(), is_ours: false, onward: String::new() };
         let url = BrowserUrl::parse("http://a.example/d/s.css?x", None).unwrap();
-        let mut sheet = Sheet::new(gateway, url, Some(content_type));
+        let mut sheet = Sheet::new(Readdress::Gateway(gateway), url, Some(content_type));
         let mut sent: Vec<u8> = pieces.iter().flat_map(|piece| sheet.write(piece)).collect();
         sent.extend(sheet.finish());
         String::from_utf8(sent).unwrap()

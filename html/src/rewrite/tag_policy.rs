@@ -6,8 +6,8 @@ use encoding_rs::{Encoding, UTF_8};
 use wwwoffle_url::BrowserUrl;
 
 use super::csp::allow_style;
-use super::gateway::GatewayContext;
-use super::inward::GatewayChange;
+use super::inward::ReferenceChange;
+use super::target::ReferenceContext;
 use super::{BLANK_IMAGE, Changes, MAX_MARKED, Mark, PageKnowledge, Removal, UrlStatus};
 use crate::references::element::Tag;
 use crate::references::{srcset, with_query_encoded};
@@ -70,7 +70,7 @@ pub(super) struct TagPolicy {
     encoding: &'static Encoding,
     /// The number of links that were checked.
     links: usize,
-    /// In the gateway: the target of the first refresh. `None` without a refresh.
+    /// If references are replaced: the target of the first refresh. `None` without a refresh.
     pub(super) onward: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl TagPolicy {
             self.set_base(tag);
         }
         let inside = match self.decide_tag(tag) {
-            Some(GatewayChange::Whole(deed)) => return vec![deed],
+            Some(ReferenceChange::Whole(deed)) => return vec![deed],
             inside => inside,
         };
         if let Some(deed) = self.decide_element(tag) {
@@ -117,7 +117,7 @@ impl TagPolicy {
         if self.cuts(Removal::Styles) && tag.get("style").is_some() {
             deeds.push(TagChange::Drop("style".to_owned()));
         }
-        if let Some(GatewayChange::Parts(parts)) = inside {
+        if let Some(ReferenceChange::Parts(parts)) = inside {
             deeds.extend(parts);
         }
         deeds.extend(self.image(tag));
@@ -136,10 +136,10 @@ impl TagPolicy {
         }
     }
 
-    /// The context for references in the gateway; `None` outside it.
-    pub(super) fn gateway_context(&self) -> Option<GatewayContext<'_>> {
-        let gateway = self.changes.gateway.as_ref()?;
-        Some(GatewayContext { gateway, base: &self.base, has_base: self.has_base })
+    /// The context for references that are replaced; `None` if they do not change.
+    pub(super) fn reference_context(&self) -> Option<ReferenceContext<'_>> {
+        let readdress = self.changes.readdress.as_ref()?;
+        Some(ReferenceContext { readdress, base: &self.base, has_base: self.has_base })
     }
 
     pub(super) fn document(&self) -> &BrowserUrl {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use wwwoffle_url::{BrowserUrl, LocalHost};
 
+use super::gateway::Gateway;
 use super::*;
 
 const PAGE: &str = "http://site.example/dir/page?x";
@@ -61,7 +62,8 @@ fn changes(words: &str) -> Changes {
                     "chars" => changes.mends = [Repair::MsChars].into(),
                     "gateway" => {
                         let (local, onward) = (LocalHost::default(), "on".to_owned());
-                        changes.gateway = Some(Gateway { local, is_ours: false, onward });
+                        let gateway = Gateway { local, is_ours: false, onward };
+                        changes.readdress = Some(Readdress::Gateway(gateway));
                     }
                     _ => panic!("{other} is nothing that can be changed"),
                 }

@@ -50,13 +50,16 @@ pub(crate) struct Export {
     pub(crate) chosen: ExportChoice,
     /// Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine.
     /// Forms and requests with a cookie or a login are left out.
-    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "no_sub_resources", "versions"])]
+    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "page", "no_sub_resources", "versions", "unchanged"])]
     pub(crate) queue: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// The archive: FILE.warc.gz, FILE.wacz, or a folder of plain files if the name ends with /; -
-    /// is standard output, in WARC.
+    /// In a folder, leave pages as they were received: links lead to the web, and scripts stay.
+    #[arg(long)]
+    pub(crate) unchanged: bool,
+    /// The archive: FILE.warc.gz, FILE.wacz, or a folder to browse if the name ends with /; or
+    /// FILE.html for one page with its pictures and styles; - is standard output, in WARC.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -89,6 +92,9 @@ pub(crate) struct ExportChoice {
     /// Only entries fetched in one online session: latest, or a number of sessions back, such as 1.
     #[arg(long, value_name = "N", value_parser = session)]
     pub(crate) session: Option<usize>,
+    /// Only this page.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["host", "since", "until", "url_spec", "search", "session"])]
+    pub(crate) page: Option<String>,
     /// Omit images, styles, fonts and scripts of matching pages unless they match themselves.
     #[arg(long)]
     pub(crate) no_sub_resources: bool,

@@ -15,7 +15,7 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::gateway::fields::{Shape, response_fields};
 use crate::proxy::gateway::{GatewayMark, RewriteMark};
 use crate::proxy::reply;
-use wwwoffle_html::rewrite::{Changes, FirstFrame, Removal, Rewriter, Sheet};
+use wwwoffle_html::rewrite::{Changes, FirstFrame, Readdress, Removal, Rewriter, Sheet};
 use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 
@@ -81,7 +81,8 @@ impl Modification {
             }
             Shape::Sheet => {
                 amend(answer.headers_mut(), &Changes::default());
-                let sheet = Sheet::new(mark.gateway.clone(), mark.url.clone(), content_type);
+                let gateway = Readdress::Gateway(mark.gateway.clone());
+                let sheet = Sheet::new(gateway, mark.url.clone(), content_type);
                 changed(answer, |body| body::sheet(body, sheet))
             }
             Shape::AsIs
@@ -100,7 +101,7 @@ impl Modification {
 /// Adds the changes that the gateway makes to every page.
 fn add_gateway_changes(mark: &GatewayMark, mut changes: Changes) -> Changes {
     changes.cuts.extend(CUTS);
-    changes.gateway = Some(mark.gateway.clone());
+    changes.readdress = Some(Readdress::Gateway(mark.gateway.clone()));
     own_images(&mut changes, &mark.shell);
     changes
 }
