@@ -7,3 +7,4 @@ mod former_pages;
 mod former_requests;
 mod former_spool;
 mod har;
+mod readers;

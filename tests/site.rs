@@ -11,5 +11,5 @@ mod mistakes;
 mod modified;
 mod own_pages;
 mod statistics;
-mod ui;
+pub(crate) mod ui;
 mod usage;

@@ -65,7 +65,7 @@ impl Tools {
 }
 
 /// The directory of the packages: `$UI_TEST_MODULES`, which `.ci/run` sets.
-fn modules() -> PathBuf {
+pub(crate) fn modules() -> PathBuf {
     let found = std::env::var_os("UI_TEST_MODULES").map(PathBuf::from);
     let has = |modules: &PathBuf| {
         PACKAGES.iter().all(|name| modules.join(name).join("package.json").is_file())
