@@ -23,6 +23,7 @@ pub mod left_out;
 pub mod links;
 pub mod message;
 pub mod origin;
+mod places;
 pub(crate) mod quota;
 pub mod templates;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub struct Shell {
     /// the page is the same for all.
     pub reader: String,
     /// The path of the page, which marks its entry in the navigation; empty if the URL is not ours.
+    /// A page with a path may load our style sheet.
     pub path: String,
     /// The token for the forms of a local page; empty on message pages, which scripts of an origin
     /// may read.
@@ -93,13 +95,21 @@ impl Shell {
         }
     }
 
-    /// Returns the content security policy of a page: the page loads and runs nothing, and its
-    /// forms go to us. `styles` is empty, or a space and an origin from which style sheets are
-    /// allowed.
+    /// Returns the content security policy of a page. Its forms go to us. A message page loads and
+    /// runs nothing. A local page loads our style sheet, runs our script, and nothing else. `styles` is empty, or a space and an origin from
+    /// which style sheets are also allowed.
     #[must_use]
     pub fn policy(&self, styles: &str) -> String {
+        let (own, script) = if self.path.is_empty() {
+            Default::default()
+        } else {
+            let (origin, path) = (&self.origin, &self.templates.script().path);
+            // Only the script itself may run, not another address of ours. It asks only us.
+            let script = format!("script-src {origin}{path}; connect-src {origin}; ");
+            (format!(" {origin}"), script)
+        };
         format!(
-            "default-src 'none'; style-src 'unsafe-inline'{styles}; img-src data:; base-uri 'none'; \
+            "default-src 'none'; {script}style-src 'unsafe-inline'{own}{styles}; img-src data:; base-uri 'none'; \
              form-action {}; frame-ancestors 'none'",
             self.origin
         )
@@ -107,7 +117,7 @@ impl Shell {
 
     /// Returns the header fields of every page, in addition to `Content-Type` and `Content-Length`.
     ///
-    /// Pages load nothing and run nothing, and forms go to our own address only. No other site may
+    /// Pages load only our style sheet and run only our script, and forms go to our own address only. No other site may
     /// show a page in a frame, where its buttons could be pressed unseen (clickjacking).
     #[must_use]
     pub fn header_fields(&self) -> [(&'static str, String); 5] {
@@ -122,10 +132,24 @@ impl Shell {
     }
 }
 
-/// Returns `/style.css`, the style sheet that is also written into every page.
+/// Returns the style sheet of our pages. Message pages contain it.
 #[must_use]
 pub fn style(templates: &Templates) -> RenderedPage {
-    RenderedPage { status: 200, content_type: "text/css; charset=utf-8", body: templates.style() }
+    let body = templates.style().text.clone();
+    RenderedPage { status: 200, content_type: "text/css; charset=utf-8", body }
+}
+
+/// Returns the script of our pages.
+#[must_use]
+pub fn script(templates: &Templates) -> RenderedPage {
+    let body = templates.script().text.clone();
+    RenderedPage { status: 200, content_type: "text/javascript; charset=utf-8", body }
+}
+
+/// Returns the paths of the style sheet and of the script, which change with their texts.
+#[must_use]
+pub fn asset_paths(templates: &Templates) -> [&str; 2] {
+    [&templates.style().path, &templates.script().path]
 }
 
 #[cfg(test)]
@@ -143,11 +167,10 @@ mod tests {
     fn the_navigation_marks_the_current_page() {
         for (path, want) in [
             ("/", Some("href=\"http://localhost:8080/\" aria-current=\"page\"")),
-            ("/queue/", Some("/queue/\" aria-current=\"page\"")),
-            ("/control/", Some("/control/\" aria-current=\"page\"")),
+            ("/search/", Some("/search/\" aria-current=\"page\"")),
             ("/index/all", Some("/index/\" aria-current=\"true\"")),
-            ("/configuration/html/x", Some("/configuration/\" aria-current=\"true\"")),
-            ("/info/", None),
+            ("/info/", Some("/index/\" aria-current=\"true\"")),
+            ("/no/such/page", None),
             ("", None),
         ] {
             let body = at(path).body;
@@ -156,11 +179,48 @@ mod tests {
                 usize::from(want.is_some()),
                 "{path}"
             );
-            assert!(body.contains(want.unwrap_or("/control/\"")), "{path}: {body}");
+            assert!(body.contains(want.unwrap_or("/configuration/\"")), "{path}: {body}");
+        }
+        // The other pages of a place are in a second line, which marks the page as well.
+        for (path, place) in [
+            ("/queue/edit", "/queue/"),
+            ("/fetches/", "/queue/"),
+            ("/monitor/", "/queue/"),
+            ("/control/", "/configuration/"),
+            ("/configuration/html/x", "/configuration/"),
+            ("/ca", "/configuration/"),
+        ] {
+            let body = at(path).body;
+            assert_eq!(body.matches(" aria-current=").count(), 2, "{path}: {body}");
+            assert!(body.contains("<nav class=\"inside\""), "{path}");
+            assert!(body.contains(&format!("{place}\" aria-current=\"")), "{path}");
         }
         for path in hostile() {
             assert_harmless(&at(&path));
         }
+    }
+
+    #[test]
+    fn a_local_page_links_to_the_style_sheet_and_a_message_page_contains_it() {
+        let (local, message) = (at("/queue/").body, at("").body);
+        let shell = shell();
+        let [path, script] = asset_paths(&shell.templates);
+        assert!(local.contains(&format!("href=\"http://localhost:8080{path}\"")), "{local}");
+        assert!(!local.contains("<style>") && message.contains("--accent:"), "{local}");
+        let policy = |path: &str| Shell { path: path.to_owned(), ..shell.clone() }.policy("");
+        assert!(policy("/").contains("style-src 'unsafe-inline' http://localhost:8080;"));
+        assert!(policy("").contains("style-src 'unsafe-inline';"));
+        // Only a local page runs the script, and only this one.
+        let runs =
+            format!("script-src http://localhost:8080{script}; connect-src http://localhost:8080;");
+        assert!(policy("/").contains(&runs) && !policy("").contains("script-src"));
+        assert!(style(&shell.templates).body.len() <= 24_000);
+        assert!(self::script(&shell.templates).body.len() <= 12_000);
+        // Another text has another path.
+        let own = ("style.css".to_owned(), "p { color: red }".to_owned());
+        let (own, _) = Templates::new([own]);
+        assert_ne!(asset_paths(&own)[0], path);
+        assert_eq!(asset_paths(&own)[1], script);
     }
 
     #[test]

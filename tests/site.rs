@@ -5,6 +5,7 @@ mod former_addresses;
 pub(crate) mod gateway;
 pub(crate) mod gateway_browser;
 mod home;
+mod library;
 mod local_files;
 mod messages;
 mod mistakes;

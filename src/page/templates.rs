@@ -8,11 +8,12 @@ use minijinja::{
     AutoEscape, Environment, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
 };
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{self, BuiltIn, Catalogue, Text};
 use crate::net::certificates::with_colons;
-use crate::page::{HTML, RenderedPage, Shell, links};
+use crate::page::{HTML, RenderedPage, Shell, links, places};
 use wwwoffle_http::caching::language::Languages;
 
 /// The built-in templates by name, partial ones first.
@@ -20,6 +21,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("style.css", include_str!("templates/style.css")),
     ("bar.css", include_str!("templates/bar.css")),
     ("bar.html", include_str!("templates/bar.html")),
+    ("mark.html", include_str!("templates/mark.html")),
     ("base.html", include_str!("templates/base.html")),
     ("macros.html", include_str!("templates/macros.html")),
     ("certificates.html", include_str!("templates/certificates.html")),
@@ -81,6 +83,24 @@ pub struct Templates {
     languages: Vec<LanguageEntry>,
     /// The user's templates that have failed: each failure is logged once.
     failed: Mutex<BTreeSet<&'static str>>,
+    /// The style sheet and the script, once a page has named them.
+    assets: OnceLock<[Asset; 2]>,
+}
+
+/// A file that our pages load.
+#[derive(Debug)]
+pub(crate) struct Asset {
+    pub(crate) text: String,
+    /// Its path, which contains a hash of the text: browsers may keep it for ever.
+    pub(crate) path: String,
+}
+
+impl Asset {
+    fn new(text: String, name: &str, ending: &str) -> Self {
+        let digest = Sha256::digest(&text);
+        let hash = digest.iter().take(8).fold(0_u64, |hash, byte| hash << 8 | u64::from(*byte));
+        Self { path: format!("/{name}-{hash:016x}.{ending}"), text }
+    }
 }
 
 /// The values of a page, or of a part of it, by their names in its template: a result of [`view!`].
@@ -152,6 +172,13 @@ struct Context<'a, P> {
     version: &'static str,
     /// The path of the page among our own pages; empty elsewhere.
     path: &'a str,
+    /// The place in the navigation to which the page belongs; empty if it belongs to none.
+    section: &'static str,
+    /// The path of the style sheet. `None` on message pages, which contain the sheet: they appear
+    /// under other origins, where a browser may refuse to load it.
+    style: Option<&'a str>,
+    /// The path of the script, which only local pages may load.
+    script: &'a str,
     /// The token for the forms of a local page.
     token: &'a str,
     /// The notice at the top of the page.
@@ -193,7 +220,8 @@ impl Templates {
             }
         }
         let (built_in, languages) = (environment(), languages(catalogues));
-        (Self { built_in, own, languages, failed: Mutex::default() }, faults)
+        let (failed, assets) = (Mutex::default(), OnceLock::new());
+        (Self { built_in, own, languages, failed, assets }, faults)
     }
 
     /// Selects the language: `chosen` if it is available, or else the language that the reader
@@ -211,8 +239,21 @@ impl Templates {
     }
 
     /// Returns the style sheet.
-    pub(crate) fn style(&self) -> String {
-        self.render(Language::default(), "style.css", ())
+    pub(crate) fn style(&self) -> &Asset {
+        &self.assets()[0]
+    }
+
+    /// Returns the script.
+    pub(crate) fn script(&self) -> &Asset {
+        &self.assets()[1]
+    }
+
+    fn assets(&self) -> &[Asset; 2] {
+        self.assets.get_or_init(|| {
+            let style = self.render(Language::default(), "style.css", ());
+            let script = include_str!("templates/live.js").to_owned();
+            [Asset::new(style, "style", "css"), Asset::new(script, "live", "js")]
+        })
     }
 
     fn render(&self, language: Language, name: &'static str, context: impl Serialize) -> String {
@@ -279,6 +320,9 @@ impl Shell {
             mode: self.mode.as_str(),
             version: env!("CARGO_PKG_VERSION"),
             path: &self.path,
+            section: places::section(&self.path),
+            style: (!self.path.is_empty()).then(|| self.templates.style().path.as_str()),
+            script: &self.templates.script().path,
             token: &self.token,
             notice: self.notice.as_ref(),
             time: Value::from_function(time),

@@ -72,6 +72,12 @@ impl LastAnswers {
         self.lock().peek(asked).cloned()
     }
 
+    /// Whether an action for a request of this owner is recorded.
+    #[must_use]
+    pub fn has_any_of(&self, owner: &Owner) -> bool {
+        self.lock().iter().any(|(asked, _)| asked.owner == *owner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, LruCache<LastKey, LastAction>> {
         // A panic cannot leave the records inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -100,6 +106,7 @@ mod tests {
         all.note(asked(1, Owner::Local), last(CacheStatus::Queued));
         all.note(asked(1, Owner::Local), last(CacheStatus::Failed));
         assert_eq!(all.of(&asked(1, Owner::Local)), Some(last(CacheStatus::Failed)));
+        assert!(all.has_any_of(&Owner::Local) && !all.has_any_of(&ada));
         assert_eq!(all.of(&asked(1, ada)), None);
         assert_eq!(all.of(&asked(2, Owner::Local)), None);
     }

@@ -19,6 +19,7 @@ use super::site_logins::LockedCopy;
 use super::status::{CacheStatus, HitReason};
 use super::{admit, like, reply, serve_copy};
 use crate::base::error_chain::error_chain;
+use crate::base::owner::Owner;
 use crate::page::confirm::{self, Confirm};
 use crate::page::message::{Denied, Message, Ruled};
 use crate::page::ways::{FetchOffer, SimilarPage};
@@ -27,6 +28,7 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::{StoredCopy, timestamp};
 use wwwoffle_http::caching::conditional;
 use wwwoffle_http::head;
+use wwwoffle_url::Key;
 
 /// Maximum number of queued sub-resources of one page. Otherwise a page that requests a new
 /// sub-resource every second while it is read offline would fill the queue.
@@ -50,6 +52,7 @@ pub(super) async fn queue_page(context: &ProxyContext, ask: &ProxyRequest) -> Re
         let shell = context.pages.shell(&ask.reader());
         let queue = context.storage.store.spool().queue();
         let waiting = queue.summary(&key).filter(|_| added == AddOutcome::Already);
+        let position = position(context, ask, key);
         let known = waiting.as_ref().map(|waiting| waiting.priority);
         let priority = known.unwrap_or_default();
         let key = key.to_string();
@@ -67,6 +70,7 @@ pub(super) async fn queue_page(context: &ProxyContext, ask: &ProxyRequest) -> Re
             fetch: fetch_token.as_deref().map(|token| FetchOffer { url: &url, token }),
             likes: &likes,
             has_versions,
+            position,
         };
         reply::render(&shell, will_get::page(&shell, &will_get))
     } else if part.is_some() {
@@ -75,6 +79,22 @@ pub(super) async fn queue_page(context: &ProxyContext, ask: &ProxyRequest) -> Re
         reply::plain(504, "not stored; the request is queued")
     };
     reply::with_status(response, CacheStatus::Queued)
+}
+
+/// Returns the position of a queued request among those of the same person, from 1, and their
+/// number. The requests of other people are not counted, so that the page does not reveal them.
+fn position(context: &ProxyContext, ask: &ProxyRequest, key: Key) -> (u64, u64) {
+    let queue = context.storage.store.spool().queue();
+    let own = queue.summary(&key).map(|summary| summary.position());
+    let (mut before, mut all) = (0_u64, 0_u64);
+    queue.visit(|request| {
+        if Owner::of_queued(&request.place).as_ref() == Some(&ask.owner) {
+            all += 1;
+            before += u64::from(own.as_ref().is_some_and(|own| request.position() < *own));
+        }
+    });
+    // The request may have been fetched in the meantime.
+    (before + 1, all.max(before + 1))
 }
 
 /// Adds a request to the queue. If the link has come up in the meantime, the request is sent at

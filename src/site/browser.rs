@@ -2,15 +2,52 @@
 
 pub mod pac;
 
+use hyper::header::{CACHE_CONTROL, HeaderValue};
 use hyper::{Response, StatusCode};
 
 use super::caller::Caller;
-use crate::page::style;
+use super::route::PageRequest;
+use crate::page::{RenderedPage, Templates, asset_paths, script, style};
 use crate::proxy::body::{self, Body};
+
+/// `Cache-Control` of a response whose URL changes with its content.
+const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 /// Responds with the style sheet of our pages.
 pub(super) fn stylesheet(caller: &Caller) -> Response<Body> {
     caller.page(style(&caller.context.pages.templates))
+}
+
+/// Returns the function that renders the style sheet or the script at a path with the hash of its
+/// text.
+fn asset_at(path: &str) -> Option<fn(&Templates) -> RenderedPage> {
+    let is = |name: &str, ending: &str| {
+        path.strip_prefix(name).is_some_and(|rest| rest.strip_suffix(ending).is_some())
+    };
+    if is("/style-", ".css") {
+        Some(style)
+    } else if is("/live-", ".js") {
+        Some(script)
+    } else {
+        None
+    }
+}
+
+/// Whether a path is that of the style sheet or the script with the hash of its text.
+pub(super) fn is_asset(path: &str) -> bool {
+    asset_at(path).is_some()
+}
+
+/// Responds with the style sheet or the script of our pages, which a browser may keep for ever. The
+/// path of an earlier one leads to the present one, for a page that was opened before an update.
+pub(super) fn asset(caller: &Caller, at: PageRequest<'_>) -> Response<Body> {
+    let templates = &caller.context.pages.templates;
+    let Some(render) = asset_at(at.path) else { return no_icon(caller) };
+    let mut response = caller.page(render(templates));
+    if asset_paths(templates).contains(&at.path) {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
+    }
+    response
 }
 
 /// Responds with the proxy auto-configuration file.

@@ -138,7 +138,9 @@ impl Caller {
         if let Ok(used) = used {
             shell.origin = used;
         }
-        url.path().clone_into(&mut shell.path);
+        if host_is_ours {
+            url.path().clone_into(&mut shell.path);
+        }
         let owner = Owner::of(page_client.peer.ip(), None);
         shell.reader = owner.to_string();
         shell.token = context.pages.tokens.of_page(&shell.reader);

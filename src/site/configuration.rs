@@ -14,12 +14,13 @@ use wwwoffle_url::CanonicalUrl;
 use self::page::SectionOption;
 use self::page::changed::{self, LastChange};
 use self::page::diff::lines;
+use self::page::find::LONGEST_WORDS;
 use self::page::index::{self, ConfigurationIndex};
 use self::page::item::{self, OptionPage, RejectedInput};
 use self::page::part::{self, OptionSetting, SectionPage};
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
-use super::address::url_in;
+use super::address::{decoded, url_in};
 use super::caller::Caller;
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
@@ -58,8 +59,11 @@ pub(super) fn is_option(path: &str) -> bool {
 
 /// Shows the file, its versions and the sections.
 pub(super) async fn show_index(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let about = url_argument(arguments);
-    answer(caller, index(caller, StatusCode::OK, about.as_deref()).await)
+    let words = arguments.and_then(|arguments| arguments.strip_prefix("find="));
+    let about = if words.is_some() { None } else { url_argument(arguments) };
+    let words = words.map(decoded).unwrap_or_default();
+    let words: String = words.chars().take(LONGEST_WORDS).collect();
+    answer(caller, index(caller, StatusCode::OK, about.as_deref(), &words).await)
 }
 
 /// Shows the last change of the file.
@@ -231,6 +235,7 @@ async fn index(
     caller: &Caller,
     status: StatusCode,
     about: Option<&str>,
+    words: &str,
 ) -> Result<RenderedPage, ChangeError> {
     let seen = CurrentConfiguration::of(caller).await?;
     let (versions, text) = (seen.standing.versions.clone(), seen.standing.text.text.clone());
@@ -270,6 +275,7 @@ async fn index(
         set: &set,
         later: &later,
         url: about,
+        words,
     };
     Ok(index::page(&caller.shell, status.as_u16(), &index))
 }

@@ -2,6 +2,7 @@
 //! WWWOFFLE 2.9, and the list of these fetches.
 
 pub(super) mod call;
+mod extent;
 pub mod page;
 pub mod plan;
 pub(super) mod plan_call;
@@ -252,7 +253,7 @@ pub(super) async fn plan(
 
 /// Returns the fields of the form except for the token, which does not describe the fetch.
 fn form_fields(form: &SubmittedForm) -> Vec<(&str, &str)> {
-    form.fields().filter(|(name, _)| *name != "token").collect()
+    extent::expand(form.fields().filter(|(name, _)| *name != "token").collect())
 }
 
 fn parse_form(form: &SubmittedForm) -> Result<RecursiveRequest, BadSpec> {

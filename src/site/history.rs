@@ -1,6 +1,7 @@
 //! The stored versions of one page: the list, the view of a version, and the actions on a version.
 
 pub(super) mod base_element;
+mod calendar;
 pub(super) mod call;
 pub(super) mod changes;
 pub mod page;

@@ -6,12 +6,15 @@ pub mod page;
 use std::sync::Arc;
 
 use hyper::Response;
+use hyper::header::{CONTENT_SECURITY_POLICY, HeaderMap, HeaderValue, USER_AGENT};
 use wwwoffle_index::{Error, StoredTotal};
 use wwwoffle_spool::purge::space as room;
 
 use self::icons::IconFinder;
+use self::page::setup::{BrowserKind, Setup};
 use self::page::{DiskUse, HomePage, RecentPage, RefusedClients};
 use super::caller::Caller;
+use super::certificates::authority;
 use super::status;
 use crate::base::clock;
 use crate::base::owner::Owner;
@@ -32,13 +35,20 @@ const MOST_ICONS: usize = 30_000;
 
 /// Shows the page. It includes the first steps if nothing is stored yet, or if the argument `help`
 /// asks for them.
-pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+pub(super) async fn show(
+    caller: &Caller,
+    arguments: Option<&str>,
+    fields: &HeaderMap,
+) -> Response<Body> {
     let context = &caller.context;
     let stored = stored_pages(caller).await;
     let is_ready = stored.is_ok();
     let (total, recent) = stored.unwrap_or_default();
     let standing = context.base.config_standing().await;
     let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+    let is_new = is_ready && total.entries == 0;
+    let setup = (is_new || asked.value("help").is_some()).then(|| setup(caller, is_new, fields));
+    let origin_of_test = setup.as_ref().and_then(|setup| setup.secure.clone());
     let home = HomePage {
         status: status::status_for_caller(caller),
         link: status::link_report(context),
@@ -50,10 +60,30 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
         template_faults: context.pages.template_faults.len(),
-        help: (is_ready && total.entries == 0) || asked.value("help").is_some(),
+        setup,
         now: timestamp(clock::now()),
     };
-    caller.page(page::page(&caller.shell, &home))
+    let mut response = caller.page(page::page(&caller.shell, &home));
+    if let Some(secure) = origin_of_test
+        && let Ok(policy) = HeaderValue::from_str(&caller.shell.policy(&format!(" {secure}")))
+    {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    response
+}
+
+/// Returns the state of the first steps.
+fn setup(caller: &Caller, is_new: bool, fields: &HeaderMap) -> Setup {
+    let (context, used) = (&caller.context, &caller.shell.origin);
+    let last = &context.proxy.traffic.last;
+    let agent = fields.get(USER_AGENT).and_then(|agent| agent.to_str().ok());
+    let secure = authority::secured(used).unwrap_or_else(|| used.clone());
+    Setup {
+        is_new,
+        uses_proxy: last.has_any_of(&caller.owner) || last.has_any_of(&caller.machine),
+        secure: context.base.config().https.intercept.then_some(secure),
+        system: BrowserKind::of(agent.unwrap_or_default()),
+    }
 }
 
 /// Returns the number and size of all entries that the caller may see, and the pages that were

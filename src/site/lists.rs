@@ -1,6 +1,7 @@
 //! The pages below `/index/`, at the addresses of WWWOFFLE 2.9 and some more, and the actions on
 //! entries selected there.
 
+pub mod cards;
 pub(super) mod export;
 pub mod page;
 pub(super) mod removed;
@@ -51,7 +52,7 @@ pub(super) fn is_list(path: &str) -> bool {
     path == ROOT.trim_end_matches('/') || path.starts_with(ROOT)
 }
 
-/// Shows a list, or the root of the lists.
+/// Shows a list, or the library, which is the root of the lists.
 pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -> Response<Body> {
     let Some(name) = path.strip_prefix(ROOT) else { return caller.see_other(ROOT) };
     let (context, shell) = (&caller.context, &caller.shell);
@@ -59,7 +60,9 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
         let rows = (sessions.start_times(), &*resting);
-        return caller.page(page::root(shell, rows));
+        let arguments = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+        let library = cards::library(caller, arguments.value("after")).await;
+        return caller.page(page::root(shell, rows, &library));
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));

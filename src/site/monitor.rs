@@ -2,6 +2,7 @@
 
 pub(super) mod call;
 pub mod page;
+mod preset;
 pub mod schedule;
 
 use hyper::Response;
@@ -9,6 +10,7 @@ use jiff::tz::TimeZone;
 use wwwoffle_spool::{MonitorSummary, ParseScheduleError, Schedule};
 use wwwoffle_url::url_encode_form_args;
 
+use self::preset::Preset;
 use super::address::url_in;
 use super::caller::Caller;
 use super::control::former_form;
@@ -193,8 +195,8 @@ pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), Want
     Ok(())
 }
 
-/// Parses the schedule: a line of cron in the field `cron`, or else the fields of WWWOFFLE 2.9. If
-/// no month is checked, all months count, and likewise for the days of the week.
+/// Parses the schedule: a line of cron in the field `cron`, or else the choice in the field `every`,
+/// or else the fields of WWWOFFLE 2.9. If no month is checked, all months count, and likewise for the days of the week.
 fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
@@ -203,6 +205,9 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
             vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
         return line.parse().map_err(|_: ParseScheduleError| fault());
+    }
+    if let Some(schedule) = Preset::chosen(form).and_then(Preset::schedule) {
+        return Ok(schedule);
     }
     let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
         let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();
@@ -265,6 +270,14 @@ mod tests {
             ("dofm=*&hofd=*", "0 * * * *"),
             ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
             ("cron=@weekly", "0 0 * * 0"),
+            ("every=hour&hofd=6&dofm=x", "0 * * * *"),
+            ("every=day&hofd=6", "0 0 * * *"),
+            ("every=week", "0 0 * * 0"),
+            ("every=month", "0 0 1 * *"),
+            ("every=online", "@online"),
+            ("every=times&hofd=6", "0 6 * * *"),
+            ("every=never&hofd=6", "0 6 * * *"),
+            ("every=hour&cron=30+6+*+*+*", "30 6 * * *"),
             ("cron=@online&hofd=6", "@online"),
         ] {
             let form =

@@ -138,7 +138,7 @@ macro_rules! answer_query {
 /// The routes, in the order in which they are tried.
 pub(super) const ROUTES: &[Route] = &[
     // The start page and control.
-    page(&["/"], show_later!(home::show, arguments)),
+    page(&["/"], |caller, at| Box::pin(home::show(caller, at.arguments, at.fields))),
     page(&["/control/"], show!(control::show)),
     moved(&["/control"], "/control/"),
     moved(&["/control/status"], "/"),
@@ -384,6 +384,7 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/certificates/server", "/certificates/fake", "/certificates/real"], |caller, at| {
         now(caller.see_other(&former::site(at.arguments)))
     }),
+    pages(browser::is_asset, Guard::Public, |caller, at| now(browser::asset(caller, at))),
     pages(former::has_moved, Guard::Reader, |caller, at| now(former::show(caller, at))),
     // Lists, and files of the user's own.
     pages(lists::is_list, Guard::Reader, |caller, at| {

@@ -188,10 +188,10 @@ fn a_list_marks_complete_pages() {
     daemon.get(&origin.url("/whole.png"));
     // A default icon, and an image for other screens, do not count as missing.
     list(&daemon, "/index/all?sort=name", "1 file missing");
-    let text = list(&daemon, "/index/all?sort=name", ", complete");
+    let text = list(&daemon, "/index/all?sort=name", ">complete</span>");
     let torn = text.split("class=\"row entry\"").find(|row| row.contains("torn</bdi></b>"));
     assert!(torn.is_some_and(|row| row.contains("1 file missing")), "{text}");
-    assert_eq!(text.matches(", complete").count(), 1, "{text}");
+    assert_eq!(text.matches(">complete</span>").count(), 1, "{text}");
 }
 
 #[test]

@@ -61,7 +61,7 @@ pub(in crate::site) fn show(caller: &Caller) -> Response<Body> {
 }
 
 /// Returns our origin over TLS. TLS is on the same port as plain HTTP.
-fn secured(used: &LocalOrigin) -> Option<LocalOrigin> {
+pub(in crate::site) fn secured(used: &LocalOrigin) -> Option<LocalOrigin> {
     let host_port = used.host_port();
     let has_port = host_port.len() > used.host().len();
     let port = if has_port || used.as_str().starts_with("https:") { "" } else { ":80" };

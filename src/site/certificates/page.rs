@@ -54,6 +54,8 @@ pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> RenderedPage {
         ends_soon: trust.ends_soon,
         intercept: trust.intercept,
         test: format!("{}{TEST}", trust.secure),
+        // Our origin as other devices reach it; `None` if none can.
+        phone: trust.phone,
         code: trust.phone.and_then(|phone| QrImage::of(&format!("{phone}/ca.crt"))),
         rejected: trust.rejected.get(..SHOWN_REJECTIONS).unwrap_or(trust.rejected),
         more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),

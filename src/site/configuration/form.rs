@@ -46,7 +46,9 @@ pub(in crate::site) async fn submit_undo(
 pub(in crate::site) async fn reload(caller: &Caller) -> Result<Response<Body>, FormError> {
     Ok(match caller.context.base.reload().await {
         Ok(_) => caller.see_other(links::CONFIGURATION),
-        Err(_faults) => answer(caller, index(caller, StatusCode::UNPROCESSABLE_ENTITY, None).await),
+        Err(_faults) => {
+            answer(caller, index(caller, StatusCode::UNPROCESSABLE_ENTITY, None, "").await)
+        }
     })
 }
 

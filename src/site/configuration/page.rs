@@ -6,6 +6,7 @@
 pub mod changed;
 pub mod control;
 pub mod diff;
+pub(super) mod find;
 pub mod index;
 pub mod item;
 pub mod part;

@@ -89,13 +89,17 @@ impl ControlAction {
     }
 }
 
+/// The modes in the order of their buttons.
+pub(in crate::site) const MODES: [ModeSetting; 4] =
+    [ModeSetting::Auto, ModeSetting::Online, ModeSetting::Autodial, ModeSetting::Offline];
+
 /// Returns the label of a mode's button.
 pub(in crate::site) const fn mode_label(choice: ModeSetting) -> Text {
     match choice {
-        ModeSetting::Online => tr("online"),
-        ModeSetting::Offline => tr("offline"),
-        ModeSetting::Autodial => tr("saved first"),
-        ModeSetting::Auto => tr("automatic"),
+        ModeSetting::Online => tr("Online"),
+        ModeSetting::Offline => tr("Offline"),
+        ModeSetting::Autodial => tr("Saved first"),
+        ModeSetting::Auto => tr("Automatic"),
     }
 }
 
@@ -121,7 +125,7 @@ pub fn page(shell: &Shell, content: &ControlPage) -> RenderedPage {
     let counts = content.counts;
     let may_dial = shell.mode != Mode::Offline;
     let is_some = |some: bool, action| (may_dial && some).then(|| button(action, false));
-    let modes = ModeSetting::ALL.map(|one| button(ControlAction::Mode(one), one == content.chosen));
+    let modes = MODES.map(|one| button(ControlAction::Mode(one), one == content.chosen));
     let view = view! {
         modes,
         link: &content.link,

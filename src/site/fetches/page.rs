@@ -1,6 +1,7 @@
 //! The local pages `/refresh-options/` (a form that fetches a page with its sub-resources and
 //! follows its links) and `/fetches/` (the list of these fetches).
 
+use super::extent::Extent;
 use super::{plan, progress};
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, tr};
@@ -83,6 +84,13 @@ fn form(
         url: ShownUrl::new(&asked.url),
         // Value that the form sends: the URL as it was given, which may contain a password.
         value: &asked.url,
+        extents: Extent::ALL.map(|extent| view! {
+            value: extent.as_str(),
+            label: extent.label(),
+            chosen: extent == Extent::of(spec),
+        }),
+        // Whether the choices that few people need are shown.
+        is_open: !faults.is_empty() || Extent::of(spec) == Extent::Own,
         links: link_fields(depth, &spec.scope),
         force: spec.force,
         parts: check_boxes(spec),

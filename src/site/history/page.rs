@@ -1,8 +1,10 @@
 //! The local page `/history/`: the stored versions of one page.
 
+use jiff::civil::Date;
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
+use super::calendar;
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
@@ -53,15 +55,31 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> R
     let costs = costs.iter().map(|cost| cost + form);
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
     distinguish_times(&mut versions, history, shell);
+    let days: Vec<_> =
+        history.versions.iter().take(versions.len()).map(|it| day_of(it, shell)).collect();
+    let months = if days.len() > 1 { calendar::months(days.iter().copied()) } else { Vec::new() };
+    let mut before = None;
+    for (row, day) in versions.iter_mut().zip(&days) {
+        // The first row of each day is the target of the link in the calendar.
+        row.extend(view! { anchor: (before != Some(day)).then(|| day.to_string()) });
+        before = Some(day);
+    }
     let view = view! {
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
         versions,
+        months,
+        weekdays: calendar::weekdays(),
         // Address of the time map (a list for programs), without scheme and host.
         timemap,
         url,
     };
     shell.page("history.html", 200, &view)
+}
+
+/// Returns the day on which a version arrived.
+fn day_of(version: &Version, shell: &Shell) -> Date {
+    version.received.to_zoned(shell.zone.clone()).date()
 }
 
 /// Shows times to the second if they would otherwise look the same.

@@ -1,23 +1,24 @@
-//! The local page `/`: the mode and its switch, current activity, recently stored pages, and
-//! problems that need attention.
+//! The local page `/`: problems that need attention, the first steps, the search, the mode and its
+//! switch, current activity and recently stored pages.
 
-mod age;
+pub(in crate::site) mod age;
+pub mod setup;
 mod space;
 
-use crate::page::links;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
 use serde::Serialize;
 
+use self::setup::Setup;
 pub use self::space::DiskUse;
 use self::space::DiskUseView;
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::fetch::LastFetch;
-use crate::page::{RenderedPage, Shell, View, view};
-use crate::site::control::page::mode_label;
+use crate::page::{RenderedPage, Shell, View, links, view};
+use crate::site::control::page::{MODES, mode_label};
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
@@ -38,7 +39,6 @@ const SHOWN_NAME: usize = 50;
 
 /// The content of the page.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a notice of its own")]
 pub struct HomePage {
     /// Status of the daemon.
     pub status: Status,
@@ -60,8 +60,8 @@ pub struct HomePage {
     pub config_faults: bool,
     /// Number of the user's own templates and catalogues that cannot be used.
     pub template_faults: usize,
-    /// Whether to show the first steps.
-    pub help: bool,
+    /// The first steps, if they are shown.
+    pub setup: Option<Setup>,
     /// The current time.
     pub now: Timestamp,
 }
@@ -104,28 +104,9 @@ pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
         recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>(),
         is_ready: home.is_ready,
         space,
-        // The values to enter in a browser; `None` if the first steps are not shown.
-        setup: home.help.then(|| view! {
-            proxy: shell.origin.host_port(),
-            // Address of the proxy auto-configuration file.
-            pac: format!("{}/proxy.pac", shell.origin),
-            bookmarklets: bookmarklets(),
-        }),
+        setup: home.setup.as_ref().map(|setup| setup.view(shell)),
     };
     shell.page("welcome.html", 200, &view)
-}
-
-/// Returns the links that a browser can have as bookmarks. Each opens a page of ours with the address
-/// that the browser shows; the path of that page ends where the address follows. Our pages run no
-/// scripts, so a click on the link itself does nothing.
-fn bookmarklets() -> Vec<View> {
-    let all = [
-        ("/refresh-options/?", tr("Save with links")),
-        ("/monitor-options/?", tr("Monitor this page")),
-        ("/history/?", tr("Versions of this page")),
-        (links::ABOUT, tr("About this page")),
-    ];
-    all.into_iter().map(|(path, label)| view! { path, label }).collect()
 }
 
 fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
@@ -143,12 +124,11 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
 
 /// Returns the mode in force, and the buttons that set another mode.
 fn mode_switch(home: &HomePage) -> View {
-    let (headline, explanation) = mode(home.status.mode);
     let choice = |one: ModeSetting| {
         let chosen = one == home.status.chosen;
         view! { word: one.as_str(), label: mode_label(one), chosen }
     };
-    view! { headline, explanation, choices: ModeSetting::ALL.map(choice), link: home.link }
+    view! { explanation: mode(home.status.mode), choices: MODES.map(choice), link: home.link }
 }
 
 /// Returns the values for the notices about problems. Notices about the queue and the disk also use
@@ -186,17 +166,13 @@ fn activity(home: &HomePage, shell: &Shell) -> View {
     }
 }
 
-const fn mode(mode: Mode) -> (Text, Text) {
+const fn mode(mode: Mode) -> Text {
     match mode {
-        Mode::Online => (tr("Online"), tr("Pages come from the web, and what you see is saved.")),
-        Mode::Offline => (
-            tr("Offline"),
-            tr("Pages come from the spool. Missing pages are queued, and nothing is fetched."),
-        ),
-        Mode::Autodial => (
-            tr("Saved first (autodial)"),
-            tr("Saved copies are shown at once, the rest comes from the web."),
-        ),
+        Mode::Online => tr("Online: pages come from the web and are saved."),
+        Mode::Offline => tr("Offline: saved pages are shown, missing pages are queued."),
+        Mode::Autodial => {
+            tr("Saved first: saved pages are shown at once, the rest comes from the web.")
+        }
     }
 }
 
@@ -227,11 +203,10 @@ fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> View {
     let title = recent.title.as_deref().filter(|title| !title.trim().is_empty());
     let title =
         title.map_or_else(|| url.text.clone(), |title| shown::shorten_url(title, SHOWN_TITLE));
-    let first = host.strip_prefix("www.").unwrap_or(&host).chars().find(|c| c.is_alphanumeric());
     view! {
         title,
         // Letter shown in place of a missing icon.
-        letter: first.map(String::from).unwrap_or_default(),
+        letter: letter(&host),
         host,
         icon: recent.icon,
         at: ShownTime::new(recent.stored, &shell.zone),
@@ -241,6 +216,12 @@ fn recent(recent: &RecentPage, now: Timestamp, shell: &Shell) -> View {
         info: Some(links::info(&recent.url)).filter(|path| written(path) <= LONGEST_LINK),
         href: url.href.filter(|href| written(href) <= LONGEST_LINK),
     }
+}
+
+/// Returns the letter that is shown in place of the icon of a host or site.
+pub(in crate::site) fn letter(host: &str) -> String {
+    let name = host.strip_prefix("www.").unwrap_or(host);
+    name.chars().find(|c| c.is_alphanumeric()).map(String::from).unwrap_or_default()
 }
 
 #[cfg(test)]

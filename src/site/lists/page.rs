@@ -24,9 +24,11 @@ pub(in crate::site) use self::action::result_view;
 use self::action::undoable;
 use self::address::encode_path;
 use self::words::{breadcrumbs, cut, heading, kinds, sorts};
+use super::cards::{Library, SiteCard};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::home::page::letter;
 use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
 
 /// Path below which the lists are.
@@ -127,6 +129,11 @@ pub fn page(
             // Address of this page with the opposite selection.
             opposite: choose(shown),
         },
+        // Forms for the start page of the host or site of the list.
+        start: start_page(&shown.path, listed).map(|url| view! {
+            monitor: links::monitor(&url),
+            fetch: links::fetch(&url),
+        }),
         // The list as a whole, with all its pages.
         whole: view! {
             // Number of entries, if known.
@@ -145,6 +152,18 @@ pub fn page(
     };
     view.extend(result_view(result, shell));
     shell.page("lists.html", if refused.is_some() { 404 } else { 200 }, &view)
+}
+
+/// Returns the URL of the start page of the host or site at `path`. The scheme of a site is that of
+/// its first entry.
+fn start_page(path: &str, listed: Option<&ListItems>) -> Option<String> {
+    let (word, name) = path.split_once('/').filter(|(_, name)| !name.is_empty())?;
+    let Some(ListItems::Entries(items)) = listed else { return None };
+    let scheme = match word {
+        "site" => items.first()?.url.split_once("://")?.0,
+        scheme => SCHEMES.into_iter().find(|known| *known == scheme)?,
+    };
+    Some(format!("{scheme}://{name}/"))
 }
 
 /// Returns the address of this page. If the last action was a deletion, the address names it, so
@@ -288,14 +307,36 @@ fn site(site: &SiteItem) -> View {
     }
 }
 
+fn site_card(card: &SiteCard, shell: &Shell) -> View {
+    let (item, pages) = (&card.item, card.pages.as_ref());
+    let title = pages.and_then(|pages| pages.title.as_deref()).map(cut);
+    view! {
+        name: shown::text(&item.site),
+        path: format!("{ROOT}site/{}", encode_path(&item.site)),
+        title: title.filter(|title| !title.trim().is_empty()),
+        letter: letter(&item.site),
+        icon: pages.and_then(|pages| pages.icon.as_deref()),
+        entries: item.entries,
+        pages: pages.and_then(|pages| pages.count),
+        size: shown::bytes(item.bytes),
+        stored: pages.map(|pages| ShownTime::new(pages.stored, &shell.zone)),
+        // Number of missing sub-resources, if known.
+        missing: pages.and_then(|pages| pages.missing),
+    }
+}
+
 fn request(url: &str, queued: Timestamp, shell: &Shell) -> View {
     view! { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
 }
 
-/// Renders the root of the lists. `sessions` holds the start times of the last online sessions,
-/// latest first; `resting` holds the deletions that can be undone.
+/// Renders the library, the root of the lists. `sessions` holds the start times of the last online
+/// sessions, latest first; `resting` holds the deletions that can be undone.
 #[must_use]
-pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary])) -> RenderedPage {
+pub fn root(
+    shell: &Shell,
+    (sessions, resting): (&[Timestamp], &[RemovalSummary]),
+    library: &Library,
+) -> RenderedPage {
     let session = |(back, began): (usize, &Timestamp)| {
         view! {
             began: ShownTime::new(*began, &shell.zone),
@@ -306,7 +347,18 @@ pub fn root(shell: &Shell, (sessions, resting): (&[Timestamp], &[RemovalSummary]
     let online = sessions.iter().enumerate().map(session).collect::<Vec<_>>();
     let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| undoable(it, shell));
     let removed = removed.collect::<Vec<_>>();
-    let view = view! { removed, online, schemes: SCHEMES };
+    let sites = library.sites.iter().map(|card| site_card(card, shell)).collect::<Vec<_>>();
+    let view = view! {
+        removed,
+        online,
+        schemes: SCHEMES,
+        is_ready: library.is_ready,
+        is_first: !library.is_later,
+        entries: library.total.entries,
+        size: shown::bytes(library.total.bytes),
+        sites,
+        next: library.next.as_ref().map(|next| format!("{ROOT}?after={}", encode_path(next))),
+    };
     shell.page("lists-root.html", 200, &view)
 }
 

@@ -4,6 +4,7 @@
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::url_encode_form_args;
 
+use super::preset::Preset;
 use super::schedule::{WEEKDAYS, in_words};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -193,6 +194,9 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
         // Value that the form sends: the URL as it was given, which may contain a password.
         value: options.url,
         is_known: schedule.is_some(),
+        presets: presets(Preset::of(schedule)),
+        // Whether the choices that few people need are shown.
+        is_open: Preset::of(schedule) == Preset::Times,
         months: boxes("mofy", &MONTHS, 1, &|month| by_sets.is_some_and(|it| it.has_month(month))),
         weekdays: boxes("dofw", &WEEKDAYS, 0, &|day| by_sets.is_some_and(|it| it.has_weekday(day))),
         days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
@@ -211,6 +215,12 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
         faults: Vec::<FormFault>::new(),
     };
     shell.page("monitor-options.html", 200, &view)
+}
+
+fn presets(chosen: Preset) -> [View; 6] {
+    Preset::ALL.map(|preset| {
+        view! { value: preset.as_str(), label: preset.label(), chosen: preset == chosen }
+    })
 }
 
 /// Renders the form again with the typed values and error messages. `most` is the maximum number of
@@ -235,6 +245,8 @@ pub fn options_again(
         url: ShownUrl::new(value("url")),
         value: value("url"),
         is_known: false,
+        presets: presets(Preset::chosen(form).unwrap_or(Preset::Times)),
+        is_open: true,
         months: boxes("mofy", &MONTHS, 1),
         weekdays: boxes("dofw", &WEEKDAYS, 0),
         days: shown::text(value("dofm")),

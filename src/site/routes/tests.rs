@@ -8,7 +8,8 @@ use crate::site::api;
 use crate::site::route::PathRoutes;
 
 /// Paths for the rows with a pattern.
-const EXAMPLES: [&str; 8] = [
+const EXAMPLES: [&str; 9] = [
+    "/style-0.css",
     "/configuration/options",
     "/configuration/options/connect-timeout",
     "/configuration/Options/log-level",

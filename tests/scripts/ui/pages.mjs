@@ -106,6 +106,7 @@ console.log(`${count} pages of ${kinds.size} kinds reached`)
 const to = url => page => page.goto(url)
 const press = (button, url, typed = {}) => async (page, seen) => {
   await page.goto(url)
+  await page.evaluate(() => document.querySelectorAll('main details').forEach(one => { one.open = true }))
   for (const [field, value] of Object.entries(typed)) await page.locator(`main [name="${field}"]`).first().fill(value)
   forget(seen)
   const [answer] = await Promise.all([page.waitForNavigation(), page.locator(button).first().click()])

@@ -147,6 +147,18 @@ const steps = {
     sure(await page.title() === 'Tea: white', 'it came by itself')
   },
 
+  async 'sees the queue change without a reload'() {
+    if (!scripts) return
+    await open('/queue/')
+    const other = await page.context().newPage()
+    await other.goto(`${http}/tea/later.html`)
+    await other.close()
+    await page.bringToFront()
+    await until('the page shows it', text, shown => shown.includes('/tea/later.html'))
+    await press('/control/delete/req')
+    await queue([])
+  },
+
   async 'finds pages in the lists'() {
     await open('/')
     await follow('header a[href$="/index/"]')
@@ -208,6 +220,14 @@ const steps = {
       await leave(() => page.locator('main input[name=q]').press('Enter'))
       return page.locator('main mark').count()
     }, count => count > 0)
+    if (scripts) {
+      // The results follow the words as they are typed.
+      await page.locator('main input[name=q]').fill('brew bl')
+      await page.locator('main input[name=q]').pressSequentially('ack')
+      await until('black tea is found', text, shown => shown.includes('/tea/black.html'))
+      await page.locator('main input[name=q]').fill('brew green')
+      await until('green tea is found', text, shown => shown.includes('/tea/green.html') && !shown.includes('/tea/black.html'))
+    }
     await look('search-found')
     await leave(() => page.locator(`main a[href="${http}/tea/green.html"]`).first().click())
     sure(await page.title() === 'Tea: green', 'the page found')
@@ -242,6 +262,7 @@ const steps = {
     await look('monitor-none')
     await follow('main a[href$="/monitor-options/"]')
     await page.locator('input[name=url]').fill(`${http}/tea/`)
+    await page.locator('main form summary').click()
     await page.locator('input[name=cron]').fill('30 6 * * 1-5')
     await look('monitor-options')
     await press('/monitor-request/')
@@ -256,7 +277,7 @@ const steps = {
   async 'plans a fetch with its parts, and begins it'() {
     await open(`/refresh-options/?${https}/tea/`)
     await look('refresh-options')
-    await page.locator('input[name=depth]').fill('1')
+    await page.locator('select[name=extent]').selectOption('links')
     await press('/refresh-plan/')
     sure(await page.locator('main section li').count(), 'the plan has lines')
     await look('refresh-plan')

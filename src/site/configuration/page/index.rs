@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
-use super::{option_link, option_links};
+use super::{find, option_link, option_links};
 use crate::base::shown::{self, ShownTime};
 use crate::page::{RenderedPage, Shell, view};
 
@@ -36,6 +36,8 @@ pub struct ConfigurationIndex<'a> {
     pub later: &'a [(&'static str, &'static str)],
     /// The URL whose options the user is editing. Links to other configuration pages pass it on.
     pub url: Option<&'a str>,
+    /// The words by which the user looks for an option; empty if they do not.
+    pub words: &'a str,
 }
 
 /// Maximum number of faults shown.
@@ -74,6 +76,7 @@ pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Rende
             rules: count(section.name, true),
         }
     });
+    let (found, more_found) = find::found(index.words);
     let later = index.later.iter().map(|(section, key)| option_link(section, key, Effect::Later));
     let view = view! {
         file: shown::text(index.file),
@@ -86,6 +89,10 @@ pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Rende
         restart: option_links(index.restart),
         later: later.collect::<Vec<_>>(),
         versions: versions.collect::<Vec<_>>(),
+        words: shown::text(index.words),
+        found,
+        more_found,
+        first: find::first(index.set),
         sections: sections.collect::<Vec<_>>(),
         url: index.url.map(shown::text).unwrap_or_default(),
     };

@@ -184,6 +184,7 @@ fn the_index_lists_set_options_and_escapes_names() {
                 set: &[("options", "log-level"), ("options", "for")],
                 later: &[("options", "log-level")],
                 url: Some(hostile),
+                words: hostile.get(..200).unwrap_or(hostile),
             },
         );
         assert_harmless(&page);

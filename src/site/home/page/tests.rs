@@ -1,8 +1,9 @@
+use super::setup::{BrowserKind, Setup};
 use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
 use crate::base::text::tr;
 use crate::fetch::LastFetch;
-use crate::page::RenderedPage;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
+use crate::page::{LocalOrigin, RenderedPage};
 use crate::site::link::LinkReport;
 use crate::site::link::link;
 use wwwoffle_api::{
@@ -42,9 +43,14 @@ fn home(mode: Mode) -> HomePage {
         refused: None,
         config_faults: false,
         template_faults: 0,
-        help: true,
+        setup: Some(setup()),
         now: time(),
     }
+}
+
+fn setup() -> Setup {
+    let secure = LocalOrigin::parse("https", "localhost:8080").ok();
+    Setup { is_new: true, uses_proxy: false, secure, system: BrowserKind::Windows }
 }
 
 fn page_of(home: &HomePage) -> RenderedPage {
@@ -61,7 +67,11 @@ fn body(home: &HomePage) -> String {
 fn each_mode_has_its_button_and_shows_the_queue() {
     for mode in [Mode::Online, Mode::Offline, Mode::Autodial] {
         let body = body(&home(mode));
-        let label = if mode == Mode::Autodial { "saved first" } else { mode.as_str() };
+        let label = match mode {
+            Mode::Online => "Online",
+            Mode::Offline => "Offline",
+            Mode::Autodial => "Saved first",
+        };
         let pressed = format!(
             "formaction=\"http://localhost:8080/control/{mode}\" aria-pressed=\"true\">{label}<"
         );
@@ -71,7 +81,7 @@ fn each_mode_has_its_button_and_shows_the_queue() {
             "1 request waiting, 0 in progress, 2 failed",
             "<code>localhost:8080</code>",
             "<code>http://localhost:8080/proxy.pac</code>",
-            "Nothing is being downloaded",
+            "<h2>Use the proxy in this browser</h2>",
         ] {
             assert!(body.contains(want), "{want} in {body}");
         }
@@ -82,6 +92,38 @@ fn each_mode_has_its_button_and_shows_the_queue() {
     let mut busy = home(Mode::Online);
     busy.status.queue.active = 1;
     assert!(body(&busy).contains("/control/hold"));
+}
+
+#[test]
+fn the_first_steps_show_what_is_done() {
+    let mut home = home(Mode::Online);
+    let first = body(&home);
+    for want in [
+        "Three steps set up this browser.",
+        "No request of this device has come through the proxy yet.",
+        "<link rel=\"stylesheet\" href=\"https://localhost:8080/ca/trusted.css\">",
+        "<p>Windows: Settings",
+        "<li>Firefox: Settings",
+        "The first saved page appears here.",
+    ] {
+        assert!(first.contains(want), "{want} in {first}");
+    }
+    assert!(
+        !first.contains("role=\"search\"") && !first.contains("class=\"card done\""),
+        "{first}"
+    );
+    home.setup = Some(Setup { is_new: false, uses_proxy: true, secure: None, ..setup() });
+    let later = body(&home);
+    for want in [
+        "Requests of this device come through the proxy.",
+        "HTTPS is not intercepted",
+        "Pages are saved. Go offline, and open them again.",
+        "role=\"search\"",
+    ] {
+        assert!(later.contains(want), "{want} in {later}");
+    }
+    assert_eq!(later.matches("class=\"card done\"").count(), 2);
+    assert!(!later.contains("trusted.css"), "{later}");
 }
 
 #[test]
@@ -98,7 +140,7 @@ fn the_link_state_and_the_portal_login_are_shown() {
         assert!(body.contains("Switched automatically"), "{body}");
         assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
         assert!(body.contains("Log in at"), "{body}");
-        assert!(body.contains("/control/auto\" aria-pressed=\"true\">automatic<"), "{body}");
+        assert!(body.contains("/control/auto\" aria-pressed=\"true\">Automatic<"), "{body}");
         assert_eq!(body.matches("aria-pressed=\"true\"").count(), 1);
     }
 }
@@ -147,7 +189,7 @@ fn recent(url: &str, title: Option<&str>) -> RecentPage {
 #[test]
 fn recently_stored_pages_are_shown_with_icon_and_age() {
     let mut home = home(Mode::Online);
-    home.help = false;
+    home.setup = None;
     home.last = Some(LastFetch { at: time(), done: 3, failed: 1 });
     home.now = "2026-11-20T14:30:00Z".parse().unwrap();
     home.recent = vec![
@@ -167,16 +209,15 @@ fn recently_stored_pages_are_shown_with_icon_and_age() {
     let body = body(&home);
     for want in [
         r#"<img src="data:image/png;base64,AAAA" alt="" width="16" height="16">"#,
-        r#"<a href="http://www.tea.example/leaf" rel="noreferrer"><bdi>Green tea</bdi></a>"#,
+        r#"<a class="clip" href="http://www.tea.example/leaf" rel="noreferrer"><bdi>Green tea</bdi></a>"#,
         "<bdi>www.tea.example</bdi>",
         ">2 hours ago</time>",
-        r#"<b class="soft" aria-hidden="true">c</b>"#,
+        r#"<span class="icon" aria-hidden="true">c</span>"#,
         "<bdi>http://www.cake.example/a?b</bdi>",
         "3 fetched, 1 failed.",
         "7 entries saved, 2.0 kB.",
         "2.0 kB saved, 498 kB used by other files, 500 kB free",
         "/?help=1#help",
-        "/control/\">",
     ] {
         assert!(body.contains(want), "{want} in {body}");
     }

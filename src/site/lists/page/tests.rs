@@ -2,11 +2,13 @@ use std::sync::Arc;
 
 use wwwoffle_url::url_encode_form_args;
 
+use super::super::cards::SitePages;
 use super::*;
 use crate::page::Templates;
 use crate::page::form::LONGEST_FORM;
 use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
 use wwwoffle_api::{EntryOwner, IndexContent, IndexMarks, ItemTimes};
+use wwwoffle_index::StoredTotal;
 
 fn whose(owner: Option<&str>) -> EntryOwner {
     EntryOwner { owner: owner.map(str::to_owned), login: None }
@@ -80,7 +82,7 @@ fn every_text_in_a_list_is_escaped() {
             assert_harmless(&page_of(&shown, found(ListItems::Sites(vec![site]), None)));
         }
     }
-    assert_harmless(&root(&shell(), (&[time(), time()], &[])));
+    assert_harmless(&root(&shell(), (&[time(), time()], &[]), &Library::default()));
 }
 
 #[test]
@@ -158,10 +160,10 @@ fn deletions_can_be_undone() {
     }
     // Only the latest deletions are shown, at most ten.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
-    let last = root(&shell(), (&[], &many)).body;
+    let last = root(&shell(), (&[], &many), &Library::default()).body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);
     assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
-    let root = root(&shell(), (&[], &[resting]));
+    let root = root(&shell(), (&[], &[resting]), &Library::default());
     assert_harmless(&root);
     assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
 }
@@ -189,10 +191,10 @@ fn each_list_has_a_name() {
         ("prevtime1", "Saved 1 online session before the last", 1),
         ("prevtime3", "Saved 3 online sessions before the last", 1),
         ("prevout21", "Requested 21 offline sessions before the last", 1),
-        ("prevtimex", "Lists", 1),
+        ("prevtimex", "Library", 1),
         ("lastout", "Requested in the last offline session", 1),
         ("all", "Everything saved", 1),
-        ("nothing", "Lists", 1),
+        ("nothing", "Library", 1),
     ] {
         assert_eq!((&*heading(path).to_string(), breadcrumbs(path).len()), (want, above), "{path}");
     }
@@ -280,4 +282,87 @@ fn the_number_of_rows_depends_on_their_size() {
         assert_harmless(&page_of(&shown, found(ListItems::Requests(asked[..rows].to_vec()), None)));
     }
     assert_eq!(room::rows_that_fit(&ListItems::Entries(Vec::new())), None);
+}
+
+fn card(site: &str, pages: Option<SitePages>) -> SiteCard {
+    let item = SiteItem { site: site.to_owned(), hosts: 1, entries: 12, bytes: 3_000 };
+    SiteCard { item, pages }
+}
+
+fn site_pages(title: &str) -> SitePages {
+    let (icon, title) = (Some("data:image/png;base64,AAAA".to_owned()), Some(title.to_owned()));
+    SitePages { count: Some(2), stored: time(), title, icon, missing: Some(0) }
+}
+
+#[test]
+fn the_library_shows_each_site_as_a_card() {
+    let later = SitePages { count: None, icon: None, missing: None, ..site_pages(" ") };
+    let missing = SitePages { missing: Some(3), ..site_pages("Cakes") };
+    let library = Library {
+        is_ready: true,
+        total: StoredTotal { entries: 36, bytes: 9_000 },
+        sites: vec![
+            card("tea.example", Some(site_pages("All teas"))),
+            card("www.cake.example", Some(missing)),
+            card("big.example", Some(later)),
+            card("late.example", None),
+        ],
+        next: Some("h1/x y".to_owned()),
+        is_later: false,
+    };
+    let page = root(&shell(), (&[], &[]), &library);
+    assert_harmless(&page);
+    let body = page.body;
+    for want in [
+        "36 entries, 9.0 kB.",
+        "<a href=\"http://localhost:8080/index/site/tea.example\"><bdi>tea.example</bdi></a>",
+        "<bdi>All teas</bdi>",
+        "<img src=\"data:image/png;base64,AAAA\"",
+        "2 pages, 3.0 kB",
+        ">complete</span>",
+        ">3 files missing</span>",
+        "aria-hidden=\"true\">b</span>",
+        "12 entries, 3.0 kB",
+        "href=\"http://localhost:8080/index/?after=h1/x%20y\" rel=\"next\"",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
+    assert_eq!(body.matches("saved <time").count(), 3, "{body}");
+    let empty = Library { is_ready: true, ..Library::default() };
+    let empty = root(&shell(), (&[], &[]), &empty).body;
+    assert!(empty.contains("Nothing is saved yet.") && empty.contains("/?help=1#help"), "{empty}");
+    let unready = root(&shell(), (&[], &[]), &Library::default()).body;
+    assert!(unready.contains("The index is being built."), "{unready}");
+}
+
+#[test]
+fn hostile_sites_are_text() {
+    for text in hostile() {
+        let sites = vec![card(as_key(&text), Some(site_pages(&text))); 24];
+        // The position is one of the index, which contains the name of a host.
+        let next = Some(as_key(&text).to_owned());
+        let library = Library { is_ready: true, sites, next, ..Library::default() };
+        assert_harmless(&root(&shell(), (&[], &[]), &library));
+    }
+}
+
+#[test]
+fn a_site_or_host_can_be_kept_up_to_date() {
+    for (path, url, want) in [
+        ("site/tea.example", "https://www.tea.example/x", Some("https://tea.example/")),
+        ("http/tea.example", "http://tea.example/x", Some("http://tea.example/")),
+        ("site/", "http://tea.example/x", None),
+        ("all", "http://tea.example/x", None),
+    ] {
+        let shown = ListAddress { path: path.into(), ..ListAddress::default() };
+        let outcome = found(ListItems::Entries(vec![item(url)]), None);
+        let page = page(&shell(), &shown, (outcome, None, None));
+        assert_harmless(&page);
+        for form in ["monitor-options", "refresh-options"] {
+            let address = format!("http://localhost:8080/{form}/?");
+            let link = want.map(|url| format!("{address}{url}\">"));
+            let has = page.body.contains(link.as_deref().unwrap_or("class=\"button\""));
+            assert_eq!(has, want.is_some(), "{path}: {}", page.body);
+        }
+    }
 }

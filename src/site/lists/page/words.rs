@@ -48,7 +48,7 @@ pub(super) fn heading(path: &str) -> Text {
                     "Requested {n} offline session before the last",
                     "Requested {n} offline sessions before the last",
                 ),
-                _ => tr("Lists"),
+                _ => tr("Library"),
             }
         }
     }
@@ -61,7 +61,7 @@ fn by_scheme(scheme: &str) -> Text {
 /// Returns links to the parent lists.
 pub(super) fn breadcrumbs(path: &str) -> Vec<View> {
     let link = |label: Text, path: &str| view! { label, path: format!("{ROOT}{path}") };
-    let mut crumbs = vec![link(tr("Lists"), "")];
+    let mut crumbs = vec![link(tr("Library"), "")];
     crumbs.extend(match path.split_once('/') {
         Some(("site", rest)) if !rest.is_empty() => Some(link(tr("Sites"), "sites")),
         Some((scheme, rest)) if !rest.is_empty() => {

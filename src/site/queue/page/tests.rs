@@ -119,7 +119,7 @@ fn empty_and_offline() {
     let waiting = shown(&[item("http://a/", None, ItemState::Waiting)]);
     let offline = page_of(Mode::Offline, &waiting);
     assert!(!offline.body.contains("Fetch now"));
-    assert!(offline.body.contains("when the proxy goes online"));
+    assert!(offline.body.contains("when the proxy is online"));
     // A failed request is not retried automatically, in any mode.
     let failed = shown(&[item("http://a/", None, ItemState::Failed)]);
     for mode in [Mode::Online, Mode::Offline] {

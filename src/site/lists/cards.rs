@@ -1,0 +1,149 @@
+//! The sites of the library, each with what its newest pages say about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use wwwoffle_index::{Error, StoredTotal};
+
+use crate::site::caller::Caller;
+use crate::site::home::icons::IconFinder;
+use crate::site::search::call::query_index;
+use crate::storage::lists::found::{self, ListSource};
+use crate::storage::lists::query::ListQuery;
+use wwwoffle_api::{IndexPage, ListItems, SiteItem};
+
+/// Number of sites on a page of the library.
+const SITES: &str = "24";
+
+/// Number of pages of a site that are examined, the newest first.
+const PAGES: &str = "50";
+
+/// Maximum size of all icons on a page together, in bytes as they are written into it.
+const MOST_ICONS: usize = 40_000;
+
+/// Time after which the remaining sites of a page are shown without details.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A page of the library.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    /// Whether the index was available.
+    pub is_ready: bool,
+    /// Number and size of all entries that the viewer may see.
+    pub total: StoredTotal,
+    /// The sites, by name.
+    pub sites: Vec<SiteCard>,
+    /// The position of the next page; `None` at the end.
+    pub next: Option<String>,
+    /// Whether this is not the first page.
+    pub is_later: bool,
+}
+
+/// A site, with what its newest pages say about it.
+#[derive(Clone, Debug)]
+pub struct SiteCard {
+    /// The site with its counts.
+    pub item: SiteItem,
+    /// What is known about its pages. `None` if no page was found in time.
+    pub pages: Option<SitePages>,
+}
+
+/// The pages of a site.
+#[derive(Clone, Debug)]
+pub struct SitePages {
+    /// Number of pages; `None` if there are more than were examined.
+    pub count: Option<u64>,
+    /// Time when a page was last stored.
+    pub stored: Timestamp,
+    /// Title of the page with the shortest URL.
+    pub title: Option<String>,
+    /// The icon as a `data:` URL.
+    pub icon: Option<String>,
+    /// Number of missing sub-resources of the examined pages; `None` if it is not known for each.
+    pub missing: Option<u64>,
+}
+
+/// Returns the page of the library that begins `after` a position.
+pub(super) async fn library(caller: &Caller, after: Option<&str>) -> Library {
+    let query = |after: Option<&str>| {
+        ListQuery::parse(|name| match name {
+            "what" => Some("sites"),
+            "limit" => Some(SITES),
+            "after" => after,
+            _ => None,
+        })
+    };
+    // An invalid position leads to the first page.
+    let Ok(wanted) = query(after).or_else(|_| query(None)) else { return Library::default() };
+    let is_later = wanted.after.is_some();
+    let context = Arc::clone(&caller.context);
+    let owner = caller.owner.clone();
+    let found = query_index(caller, wanted, move |source, wanted| {
+        let icons = IconFinder {
+            spool: source.spool,
+            index: source.index,
+            viewer: source.viewer,
+            owner: &owner,
+            local: &context.base.local,
+        };
+        let total = source.index.total(source.viewer)?;
+        let page = found::list(source, wanted)?;
+        let sites = match page.listed {
+            ListItems::Sites(items) => cards(source, &icons, items),
+            _ => Vec::new(),
+        };
+        Ok(Library { is_ready: true, total, sites, next: page.next, is_later })
+    });
+    found.await.unwrap_or_default()
+}
+
+/// Adds what their pages say to sites, until [`PATIENCE`] has passed.
+fn cards(source: &ListSource<'_>, icons: &IconFinder<'_>, sites: Vec<SiteItem>) -> Vec<SiteCard> {
+    let (begun, mut room) = (Instant::now(), MOST_ICONS);
+    let card = |item: SiteItem| {
+        let is_in_time = begun.elapsed() < PATIENCE;
+        // If the pages cannot be listed, the site is shown without details.
+        let found = if is_in_time { pages(source, icons, &item.site) } else { Ok(None) };
+        let mut pages = found.unwrap_or_default();
+        if let Some(pages) = &mut pages {
+            pages.icon = pages.icon.take().filter(|icon| icon.len() <= room);
+            room -= pages.icon.as_ref().map_or(0, String::len);
+        }
+        SiteCard { item, pages }
+    };
+    sites.into_iter().map(card).collect()
+}
+
+fn pages(
+    source: &ListSource<'_>,
+    icons: &IconFinder<'_>,
+    site: &str,
+) -> Result<Option<SitePages>, Error> {
+    let wanted = ListQuery::parse(|name| match name {
+        "site" => Some(site),
+        "pages" => Some("1"),
+        "sort" => Some("stored"),
+        "status" => Some("2xx"),
+        "limit" => Some(PAGES),
+        _ => None,
+    });
+    let Ok(wanted) = wanted else { return Ok(None) };
+    let IndexPage { listed: ListItems::Entries(items), next } = found::list(source, &wanted)?
+    else {
+        return Ok(None);
+    };
+    let (Some(newest), Some(start)) =
+        (items.first(), items.iter().min_by_key(|item| item.url.len()))
+    else {
+        return Ok(None);
+    };
+    let missing = items.iter().map(|item| item.missing.map(u64::from)).sum::<Option<u64>>();
+    Ok(Some(SitePages {
+        count: u64::try_from(items.len()).ok().filter(|_| next.is_none()),
+        stored: newest.times.stored,
+        title: start.title.clone(),
+        icon: icons.of(&start.url),
+        missing: missing.filter(|_| next.is_none()),
+    }))
+}
