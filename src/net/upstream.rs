@@ -77,7 +77,7 @@ pub(crate) use tls::server_name;
 pub use tls_details::TlsDetails;
 pub use tls_error::{CertificateFault, TlsFault};
 pub(crate) use usage_meter::UsageMeter;
-pub use via::{ParentFault, Route, Via};
+pub use via::{ParentFault, ParentRoute, Via};
 
 use crate::base::tasks::Tasks;
 

@@ -15,7 +15,7 @@ use super::opener::FETCH_SITE;
 use super::protocols;
 use crate::base::basic::Login;
 use crate::base::context::BaseContext;
-use crate::net::upstream::{Route, Via};
+use crate::net::upstream::{ParentRoute, Via};
 
 /// The result of the URL rules for a request: it depends on the URL and the client, not on stored
 /// copies.
@@ -167,7 +167,7 @@ fn find_parent(
     }
     let via = |address: &ParentAddress, login: Option<Login>| {
         let ParentAddress { protocol, host, port } = address.clone();
-        let (pseudonym, route) = (pseudonym.to_owned(), Route::default());
+        let (pseudonym, route) = (pseudonym.to_owned(), ParentRoute::default());
         Via { protocol, host, port, login, pseudonym, route }
     };
     let proxy = if url.protocol() == "https" { &options.ssl } else { &options.proxy };
@@ -185,7 +185,7 @@ fn find_parent(
         ParentStep::Parent(address) => Some(Arc::new(via(address, login.clone()))),
         ParentStep::Direct => None,
     });
-    Route::first(ways.collect())
+    ParentRoute::first(ways.collect())
 }
 
 /// Whether a URL is blocked for every client. An invalid URL is not blocked.

@@ -114,12 +114,12 @@ impl ParentHealth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::net::upstream::{Route, Scheme};
+    use crate::net::upstream::{ParentRoute, Scheme};
     use wwwoffle_config::ParentProtocol;
 
     fn via(host: &str) -> Arc<Via> {
         let (protocol, host, port) = (ParentProtocol::Socks5, host.to_owned(), 1);
-        let (login, pseudonym, route) = (None, String::new(), Route::default());
+        let (login, pseudonym, route) = (None, String::new(), ParentRoute::default());
         Arc::new(Via { protocol, host, port, login, pseudonym, route })
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn failing_parents_are_tried_last_until_their_time_is_over() {
         let health = ParentHealth::default();
         let [a, b] = [via("a"), via("b")];
-        let many = Route::first(vec![Some(Arc::clone(&a)), Some(Arc::clone(&b)), None]);
+        let many = ParentRoute::first(vec![Some(Arc::clone(&a)), Some(Arc::clone(&b)), None]);
         assert_eq!(order(&health, None), "-");
         assert_eq!(order(&health, Some(Arc::clone(&a))), "a");
         assert_eq!(order(&health, many.clone()), "a b -");

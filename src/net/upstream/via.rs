@@ -36,28 +36,28 @@ pub struct Via {
     /// Our name in `Via`, by which a loop is detected.
     pub pseudonym: String,
     /// The other ways to the origin.
-    pub route: Route,
+    pub route: ParentRoute,
 }
 
 /// All ways to an origin, in the order in which they are tried. Empty if the parent proxy is the
 /// only one. It is no part of the identity of a parent: a connection is the same whatever would
 /// have been tried after it.
 #[derive(Clone, Debug, Default)]
-pub struct Route(Option<Arc<[Option<Arc<Via>>]>>);
+pub struct ParentRoute(Option<Arc<[Option<Arc<Via>>]>>);
 
-impl PartialEq for Route {
+impl PartialEq for ParentRoute {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Route {}
+impl Eq for ParentRoute {}
 
-impl Hash for Route {
+impl Hash for ParentRoute {
     fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
-impl Route {
+impl ParentRoute {
     /// The first parent of the `ways`, which knows the others; `None` is a direct connection.
     #[must_use]
     pub fn first(mut ways: Vec<Option<Arc<Via>>>) -> Option<Arc<Via>> {
@@ -280,7 +280,7 @@ mod tests {
                 port: 1,
                 login,
                 pseudonym: "w-1".into(),
-                route: Route::default(),
+                route: ParentRoute::default(),
             };
             let origin = Origin::here(Scheme::Https, "o.test", 443);
             let got = match via.open(&mut client, &origin).await {

@@ -3,7 +3,7 @@
 use super::tests::{dialer, listening};
 use super::*;
 use crate::base::mode::Mode;
-use crate::net::upstream::{Route, Via};
+use crate::net::upstream::{ParentRoute, Via};
 use wwwoffle_config::ParentProtocol;
 
 /// Clients of other machines reach an inward address neither by number nor by name, unless `inside`
@@ -18,7 +18,7 @@ async fn remote_clients_cannot_dial_inward_addresses() {
     };
     let via = || {
         let (host, pseudonym, login) = ("127.0.0.1".to_owned(), "p".to_owned(), None);
-        let (protocol, route) = (ParentProtocol::Http, Route::default());
+        let (protocol, route) = (ParentProtocol::Http, ParentRoute::default());
         Some(Arc::new(Via { protocol, host, port, login, pseudonym, route }))
     };
     for (host, via, inside, want) in [
