@@ -171,6 +171,7 @@ async fn dispatch(
     let audience = Audience::of(&parts.method, &parts.headers);
     // Removed from the request, so that it is never stored, queued, logged or forwarded.
     let login = Login::take(&mut parts.headers, &PROXY_AUTHORIZATION);
+    fixture::socket::prepare(&context, &mut parts);
     if !admit::may_still_serve(&context, &client.connection) {
         return admit::end(&context, &reader, audience);
     }

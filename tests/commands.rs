@@ -8,6 +8,7 @@ mod elsewhere;
 mod fixture_clients;
 mod fixture_faults;
 mod fixture_requests;
+mod fixture_sockets;
 mod fixtures;
 mod hooks;
 mod manual;

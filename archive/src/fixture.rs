@@ -6,6 +6,7 @@
 //! response to the same request.
 
 mod read;
+pub(crate) mod socket;
 mod write;
 
 use std::path::Path;
@@ -17,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::export::ExportOptions;
 use crate::refusal::Reason;
+
+pub use self::socket::SocketMessage;
 
 /// The member with the settings of a fixture.
 pub(crate) const SETTINGS: &str = "wwwoffle/fixture.json";
@@ -78,6 +81,8 @@ pub struct RecordedExchange {
     pub request: RecordedMessage,
     /// The response.
     pub response: RecordedMessage,
+    /// The messages, if the response switched to a WebSocket.
+    pub socket: Option<Vec<SocketMessage>>,
 }
 
 /// A recorded request or response.
@@ -123,12 +128,17 @@ impl Fixture {
 /// The length of the ids and the digest by which a fixture refers to an exchange, in bytes.
 const REFERENCES: usize = 512;
 
+/// The memory for a message besides its data, in bytes.
+const MESSAGE: usize = 64;
+
 impl RecordedExchange {
     /// The approximate memory use, in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
         let lengths = [&self.request, &self.response].map(|one| one.head.len() + one.body.len());
-        let length = lengths.iter().sum::<usize>() + self.url.len() + REFERENCES;
+        let messages = self.socket.iter().flatten();
+        let messages: usize = messages.map(|one| one.data.len() + MESSAGE).sum();
+        let length = lengths.iter().sum::<usize>() + self.url.len() + messages + REFERENCES;
         u64::try_from(length).unwrap_or(u64::MAX)
     }
 

@@ -54,7 +54,7 @@ pub use export::{
 };
 pub use fixture::{
     Fixture, FixtureSettings, MAX_EXCHANGES, MAX_FIXTURE, MatchRules, RecordedExchange,
-    RecordedMessage,
+    RecordedMessage, SocketMessage,
 };
 pub use import::{
     ImportControl, ImportOptions, MAX_BODY, PersonalOwner, Placement, PlainPlacement, import,

@@ -128,7 +128,8 @@ pub fn write_recorded_request(mut request: request::Parts) -> Vec<u8> {
     write_request(&request)
 }
 
-fn shorten_referer(fields: &mut HeaderMap) {
+/// Shortens `Referer` to the origin of the referring page. Removes a malformed one.
+pub fn shorten_referer(fields: &mut HeaderMap) {
     let Some(referer) = fields.remove(REFERER) else { return };
     let origin = referer.to_str().ok().and_then(|url| {
         let (scheme, rest) = url.split_once("://")?;

@@ -7,6 +7,7 @@
 //! difference  why the nearest recorded request does not match
 //! report      what happened, for people and for test reports
 //! link        a simulated slow or faulty link
+//! socket      WebSockets: their messages instead of a body
 //! ```
 //!
 //! In such a daemon the spool is not used: a request is answered by a recorded exchange, forwarded
@@ -19,6 +20,7 @@ mod recording;
 pub mod report;
 mod request;
 mod session;
+pub(in crate::proxy) mod socket;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,10 +36,12 @@ use tokio::time::timeout;
 use wwwoffle_http::caching::coding::Delivery;
 use wwwoffle_http::caching::conditional;
 use wwwoffle_http::fields::strip_one_hop;
+use wwwoffle_http::head::shorten_referer;
 use wwwoffle_url::CanonicalUrl;
 
 use self::recording::{PendingExchange, RecordingBody};
 use self::request::{FixtureRequest, fixture_url, without_dot};
+use self::session::KnownExchange;
 pub use self::session::{FixtureFault, FixtureSession, FixtureUse, SessionOptions};
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
@@ -60,7 +64,8 @@ const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const OF_THE_MOMENT: [HeaderName; 4] = [AGE, CACHE_STATUS, DATE, VIA];
 
 /// The session in which a request is answered. `None` without a fixture, and for a request to
-/// change the protocol while recording: it is forwarded, and reported as not recorded.
+/// change the protocol while recording. It is forwarded. A WebSocket is recorded as it passes;
+/// another protocol is reported as not recorded.
 pub(super) fn session_for(
     context: &ProxyContext,
     resource: &Resource,
@@ -70,8 +75,12 @@ pub(super) fn session_for(
     let is_upgrade = parts.headers.contains_key(UPGRADE)
         || parts.extensions.get::<hyper::ext::Protocol>().is_some();
     if is_upgrade && session.records() {
+        if socket::is_asked(&parts.headers) {
+            let asked = socket::socket_request(&resource.url, &parts.headers);
+            return session.has(&asked).then(|| Arc::clone(session));
+        }
         let url = resource.url.without_credentials();
-        session.note_unrecorded(&parts.method, url.as_str(), "another protocol, such as WebSocket");
+        session.note_unrecorded(&parts.method, url.as_str(), "a protocol other than WebSocket");
         return None;
     }
     Some(Arc::clone(session))
@@ -138,23 +147,12 @@ pub(super) async fn answer(
     if is_noise(context, &resource.url) {
         return refuse_noise();
     }
-    let read = timeout(BODY_WITHIN, Limited::new(incoming, MAX_REQUEST_BODY).collect()).await;
-    let Ok(Ok(collected)) = read else {
-        let url = without_dot(resource.url.without_credentials().as_str());
-        let why = "the body of the request is longer than 16 MiB, or broke off";
-        if session.records() {
-            session.note_unrecorded(&parts.method, &url, why);
-        } else {
-            let (method, fields) = (parts.method, parts.headers);
-            session.note_missing(&FixtureRequest { method, url, fields, body: Bytes::new() });
-        }
-        return reply::plain(413, why);
-    };
-    let asked = FixtureRequest {
-        method: parts.method.clone(),
-        url: without_dot(resource.url.without_credentials().as_str()),
-        fields: parts.headers.clone(),
-        body: collected.to_bytes(),
+    if socket::is_asked(&parts.headers) {
+        return socket::answer(context, session, &resource.url, parts);
+    }
+    let asked = match read_request(&session, &resource, &parts, incoming).await {
+        Ok(asked) => asked,
+        Err(refused) => return refused,
     };
     let (found, number) = session.find(&asked);
     session.link().delay().await;
@@ -164,24 +162,73 @@ pub(super) async fn answer(
         conditional::strip(&mut parts.headers);
     }
     let owner = client.connection.owner();
-    let mut ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
+    let ask = ProxyRequest::new(context, owner, resource, parts, None, mode);
     if let Some(found) = found {
-        let mut fields = found.fields().clone();
-        let has_length = fields.contains_key(CONTENT_LENGTH);
-        let body = match found.body() {
-            body if !has_body(&asked.method, found.status()) => body::from_bytes(body),
-            body if has_length => {
-                fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
-                body::from_bytes(body)
-            }
-            // Without a length, the body is sent in chunks, as it was when it was recorded.
-            body => StreamBody::new(stream::iter([Ok(Frame::data(body))])).boxed_unsync(),
-        };
-        return respond(&session, &ask, (found.status(), fields), body);
+        return replay(&session, &ask, &asked.method, &found);
     }
     if !session.records() {
         return missing(&session, &asked);
     }
+    forward(context, &session, ask, (asked, number)).await
+}
+
+/// Reads a request with its whole body. Returns the refusal if the body is too long or breaks off.
+async fn read_request(
+    session: &FixtureSession,
+    resource: &Resource,
+    parts: &Parts,
+    incoming: Incoming,
+) -> Result<FixtureRequest, Response<Body>> {
+    let mut asked = FixtureRequest {
+        method: parts.method.clone(),
+        url: without_dot(resource.url.without_credentials().as_str()),
+        fields: parts.headers.clone(),
+        body: Bytes::new(),
+    };
+    // As it is recorded.
+    shorten_referer(&mut asked.fields);
+    let read = timeout(BODY_WITHIN, Limited::new(incoming, MAX_REQUEST_BODY).collect()).await;
+    if let Ok(Ok(collected)) = read {
+        asked.body = collected.to_bytes();
+        return Ok(asked);
+    }
+    let why = "the body of the request is longer than 16 MiB, or broke off";
+    if session.records() {
+        session.note_unrecorded(&asked.method, &asked.url, why);
+    } else {
+        session.note_missing(&asked);
+    }
+    Err(reply::plain(413, why))
+}
+
+/// The response of a recorded exchange.
+fn replay(
+    session: &FixtureSession,
+    ask: &ProxyRequest,
+    method: &Method,
+    found: &KnownExchange,
+) -> Response<Body> {
+    let mut fields = found.fields().clone();
+    let has_length = fields.contains_key(CONTENT_LENGTH);
+    let body = match found.body() {
+        body if !has_body(method, found.status()) => body::from_bytes(body),
+        body if has_length => {
+            fields.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+            body::from_bytes(body)
+        }
+        // Without a length, the body is sent in chunks, as it was when it was recorded.
+        body => StreamBody::new(stream::iter([Ok(Frame::data(body))])).boxed_unsync(),
+    };
+    respond(session, ask, (found.status(), fields), body)
+}
+
+/// Sends a request to its origin, and records the response.
+async fn forward(
+    context: &Arc<ProxyContext>,
+    session: &Arc<FixtureSession>,
+    mut ask: ProxyRequest,
+    (asked, number): (FixtureRequest, u64),
+) -> Response<Body> {
     let body = match asked.method {
         Method::GET | Method::HEAD | Method::OPTIONS | Method::DELETE if asked.body.is_empty() => {
             Outbound::Empty
@@ -194,7 +241,7 @@ pub(super) async fn answer(
     let head = ask.origin_request(&context.base.pseudonym);
     ask.codings = codings;
     match context.net.upstream.send(&ask.resource.origin, head, body, None).await {
-        Ok(answer) => record(&session, &ask, (asked, number), answer),
+        Ok(answer) => record(session, &ask, (asked, number), answer),
         Err(failure) => {
             session.note_unrecorded(&asked.method, &asked.url, &failure.chain());
             reply::failed(context, &ask, &failure, None)

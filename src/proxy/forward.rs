@@ -15,6 +15,7 @@ use super::ask::ProxyRequest;
 use super::body::{self, Body};
 use super::choose::CopyLookup;
 use super::decide::MethodKind;
+use super::fixture::socket::{RecordedSide, SocketRecorder};
 use super::freshen::{self, RequestTimes};
 use super::receive::RequestRest;
 use super::rules::StoragePolicy;
@@ -180,6 +181,7 @@ fn switch(
         fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
     }
+    let recorder = SocketRecorder::begin(context, ask, &fields);
     *response.headers_mut() = fields;
     let (inside, connection) = (Arc::clone(context), client.connection.clone());
     let to = ask.resource.origin.clone();
@@ -187,7 +189,8 @@ fn switch(
         let (Ok(client), Ok(origin)) = tokio::join!(client_side, origin_side) else {
             return debug!("an upgrade was not completed");
         };
-        let both = (TokioIo::new(client), TokioIo::new(origin));
+        let client = RecordedSide::new(TokioIo::new(client), recorder.clone(), true);
+        let both = (client, RecordedSide::new(TokioIo::new(origin), recorder, false));
         splice(&inside, &to, &connection, both, b"").await;
     });
     response

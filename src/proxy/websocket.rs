@@ -86,7 +86,7 @@ impl WebSocketHandshake {
 }
 
 /// The origin's expected response to `key` (RFC 6455 §4.2.2).
-fn accept(key: &str) -> String {
+pub(super) fn accept(key: &str) -> String {
     BASE64_STANDARD.encode(Sha1::new().chain_update(key).chain_update(AFTER_KEY).finalize())
 }
 

@@ -59,6 +59,12 @@ fn rules_say_what_of_a_request_counts() {
     assert_eq!(strict.status, 22, "{strict:?}");
     let told = "header field \"accept-language\" is \"en\", recorded \"de\"";
     assert!(strict.err.contains(told), "{strict:?}");
+    // Of a referring URL only the origin is recorded, so only the origin counts.
+    let from = |referer: &str| format!("curl -sSf -e {referer} {url}/lang");
+    studio.record(&from("https://a.example/one"));
+    let strict = ["--fail-missing", "--match-header", "referer"];
+    assert_eq!(studio.replay(&strict, &from("https://a.example/two?x")).status, 0);
+    assert_eq!(studio.replay(&strict, &from("https://b.example/one")).status, 22);
     let secret = studio.replay(&["--match-header", "authorization"], &english);
     assert_eq!(secret.status, 2, "{secret:?}");
     assert!(secret.err.contains("its values are secret"), "{secret:?}");

@@ -14,15 +14,20 @@ const SALT: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The opcode of a close frame.
 const CLOSE: u8 = 8;
 
-/// Accepts the handshake and echoes every frame, up to the close frame.
-pub(crate) fn echo(exchange: &mut Exchange<'_>) -> io::Result<After> {
+/// Accepts the handshake.
+pub(crate) fn accept(exchange: &mut Exchange<'_>) -> io::Result<()> {
     let key = exchange.seen.fields.get("Sec-WebSocket-Key").unwrap_or_default();
     let accept = Sha1::digest(format!("{key}{SALT}").as_bytes());
     exchange.send(format!(
         "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Accept: {}\r\n\r\n",
         BASE64_STANDARD.encode(accept)
-    ))?;
+    ))
+}
+
+/// Accepts the handshake and echoes every frame, up to the close frame.
+pub(crate) fn echo(exchange: &mut Exchange<'_>) -> io::Result<After> {
+    accept(exchange)?;
     loop {
         let (first, payload) = frame(exchange)?;
         let mut out = vec![first];

@@ -112,7 +112,8 @@ impl<W: Write + Seek> WaczArchive<'_, W> {
     /// up URLs there without a method.
     pub(crate) fn add_exchange(&mut self, exchange: &RecordedExchange) -> io::Result<()> {
         let position = self.warcs.add_exchange(exchange)?;
-        if exchange.request.head.starts_with(b"GET ") {
+        let is_page = exchange.socket.is_none() && exchange.request.head.starts_with(b"GET ");
+        if is_page {
             self.index_data.lines.push(index::exchange_line(exchange, position, ARCHIVE));
         }
         Ok(())

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use wwwoffle_spool::Entry;
 
 use super::{ExportOptions, PIECE, index};
-use crate::fixture::{RecordedExchange, RecordedMessage};
+use crate::fixture::{RecordedExchange, RecordedMessage, socket as fixture_socket};
 use crate::head;
 use crate::import::EntryBody;
 use crate::item::QueuedRequest;
@@ -106,12 +106,12 @@ impl<W: Write> WarcWriter<W> {
         &mut self,
         exchange: &RecordedExchange,
     ) -> io::Result<RecordPosition> {
-        let RecordedExchange { url, when, request, response } = exchange;
+        let RecordedExchange { url, when, request, response, socket } = exchange;
         let date = time(*when);
         // The offset makes the ids of equal exchanges differ.
         let seed = self.offset.to_be_bytes();
-        let [response_id, request_id] =
-            ["response", "request"].map(|kind| id(&[kind.as_bytes(), url.as_bytes(), &seed]));
+        let [response_id, request_id, socket_id] = ["response", "request", "websocket"]
+            .map(|kind| id(&[kind.as_bytes(), url.as_bytes(), &seed]));
         let fields = [
             ("WARC-Record-ID", response_id.clone()),
             ("WARC-Date", date.clone()),
@@ -123,13 +123,25 @@ impl<W: Write> WarcWriter<W> {
         let block = Sha256::new().chain_update(&request.head).chain_update(&request.body);
         let fields = [
             ("WARC-Record-ID", request_id),
-            ("WARC-Date", date),
+            ("WARC-Date", date.clone()),
             ("WARC-Target-URI", url.clone()),
-            ("WARC-Concurrent-To", response_id),
+            ("WARC-Concurrent-To", response_id.clone()),
             ("WARC-Block-Digest", digest(&block.finalize().into())),
             ("Content-Type", "application/http; msgtype=request".to_owned()),
         ];
         self.message("request", &fields, request)?;
+        if let Some(messages) = socket {
+            let text = fixture_socket::to_json(messages)?;
+            let fields = [
+                ("WARC-Record-ID", socket_id),
+                ("WARC-Date", date),
+                ("WARC-Target-URI", url.clone()),
+                ("WARC-Refers-To", response_id),
+                ("WARC-Block-Digest", digest(&Sha256::digest(&text).into())),
+                ("Content-Type", fixture_socket::MESSAGES.to_owned()),
+            ];
+            self.record("metadata", &fields, &text, &mut io::empty(), 0)?;
+        }
         Ok(position)
     }
 
