@@ -1,0 +1,220 @@
+//! Archives as other programs write them: the fields, kinds of records and spellings of each.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking"
+)]
+
+mod support;
+
+use serde_json::{Value, json};
+use sha1::Digest as _;
+use support::{Bench, gzip, record, sha256};
+
+const URL: &str = "https://www.example.org/";
+
+/// A member for each record, as all of these programs write.
+fn members(records: &[Vec<u8>]) -> Vec<u8> {
+    records.iter().flat_map(|record| gzip(record)).collect()
+}
+
+/// Heritrix 3 writes records of name servers, of its own report on each URL, and the request after
+/// the response.
+#[test]
+fn an_archive_of_heritrix_is_imported() {
+    let bench = Bench::new();
+    let (date, ip) = (("WARC-Date", "2024-05-01T10:00:00Z"), ("WARC-IP-Address", "192.0.2.7"));
+    let id = |text: &'static str| ("WARC-Record-ID", text);
+    let info = b"software: Heritrix/3.4.0\r\nformat: WARC File Format 1.0\r\nrobots: obey\r\n";
+    let page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 4\r\n\r\npage";
+    let records = [
+        record(
+            "warcinfo",
+            &[date, id("<urn:uuid:1>"), ("Content-Type", "application/warc-fields")],
+            info,
+        ),
+        record(
+            "response",
+            &[
+                ("WARC-Target-URI", "dns:www.example.org"),
+                date,
+                ip,
+                id("<urn:uuid:2>"),
+                ("Content-Type", "text/dns"),
+            ],
+            b"20240501100000\nwww.example.org.\t60\tIN\tA\t192.0.2.7\n",
+        ),
+        record(
+            "response",
+            &[
+                ("WARC-Target-URI", URL),
+                date,
+                ("WARC-Payload-Digest", "sha1:3YNV2CZWPRTUFLQSHZFCTXOQNXGLQWLZ"),
+                ip,
+                id("<urn:uuid:3>"),
+                ("Content-Type", "application/http; msgtype=response"),
+            ],
+            page,
+        ),
+        record(
+            "request",
+            &[
+                ("WARC-Target-URI", URL),
+                date,
+                ("WARC-Concurrent-To", "<urn:uuid:3>"),
+                id("<urn:uuid:4>"),
+                ("Content-Type", "application/http; msgtype=request"),
+            ],
+            b"GET / HTTP/1.0\r\nUser-Agent: heritrix\r\nHost: www.example.org\r\n\r\n",
+        ),
+        record(
+            "metadata",
+            &[
+                ("WARC-Target-URI", URL),
+                date,
+                ("WARC-Concurrent-To", "<urn:uuid:3>"),
+                id("<urn:uuid:5>"),
+                ("Content-Type", "application/warc-fields"),
+            ],
+            b"seed: \r\nfetchTimeMs: 42\r\noutlink: https://www.example.org/a L a/@href\r\n",
+        ),
+    ];
+    let mut records = records.to_vec();
+    // The digest of the payload "page" in base 32.
+    let sha1 = base32(&sha1::Sha1::digest(b"page"));
+    let text = String::from_utf8(records[2].clone()).unwrap();
+    records[2] = text.replace("3YNV2CZWPRTUFLQSHZFCTXOQNXGLQWLZ", &sha1).into_bytes();
+    let report = bench.import(&bench.write("heritrix.warc.gz", &members(&records)));
+    assert_eq!((report.kept, report.refused, report.passed), (1, 0, 4), "{report:?}");
+    assert_eq!(bench.body(URL), b"page");
+}
+
+fn base32(bytes: &[u8]) -> String {
+    let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+    let bits: Vec<u8> =
+        bytes.iter().flat_map(|byte| (0..8).rev().map(move |at| byte >> at & 1)).collect();
+    let number = |five: &[u8]| usize::from(five.iter().fold(0, |sum, bit| sum << 1 | bit));
+    bits.chunks(5).map(|five| char::from(letters[number(five)])).collect()
+}
+
+/// Browsertrix and ArchiveWeb.page write what the browser saw: fields of their own, records with
+/// texts and screenshots, and reports on pages. The names of hidden fields tell what was removed.
+#[test]
+fn an_archive_of_browsertrix_is_imported() {
+    let bench = Bench::new();
+    let date = ("WARC-Date", "2024-05-01T10:00:00.123Z");
+    let page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html; charset=utf-8\r\n\
+        x-orig-content-encoding: br\r\nx-orig-transfer-encoding: chunked\r\n\
+        x-orig-content-length: 3\r\n\r\n<p>page";
+    let (payload, block) = (sha256(b"<p>page"), sha256(page));
+    let of_page = [
+        ("WARC-Record-ID", "<urn:uuid:1>"),
+        ("WARC-Page-ID", "dd01ae21-5bd4-4ff4-8d6e-2b9c8bd6d3a5"),
+        ("WARC-Resource-Type", "document"),
+        ("WARC-JSON-Metadata", "{\"ipType\":\"Public\",\"cert\":{\"issuer\":\"A\",\"ctc\":\"1\"}}"),
+        ("WARC-Target-URI", URL),
+        date,
+        ("WARC-Payload-Digest", payload.as_str()),
+        ("WARC-Block-Digest", block.as_str()),
+        ("Content-Type", "application/http; msgtype=response"),
+    ];
+    let request = [
+        ("WARC-Record-ID", "<urn:uuid:2>"),
+        ("WARC-Concurrent-To", "<urn:uuid:1>"),
+        ("WARC-Target-URI", URL),
+        date,
+        ("Content-Type", "application/http; msgtype=request"),
+    ];
+    let resource = |target, kind| {
+        let fields = [("WARC-Target-URI", target), date, ("Content-Type", kind)];
+        record("resource", &fields, b"something")
+    };
+    let picture = "https://www.example.org/picture.png";
+    let archive = members(&[
+        record("response", &of_page, page),
+        record("request", &request, b"GET / HTTP/1.1\r\nsec-fetch-dest: document\r\n\r\n"),
+        resource("urn:pageinfo:https://www.example.org/", "application/json"),
+        resource("urn:text:https://www.example.org/", "text/plain"),
+        resource("urn:view:https://www.example.org/", "image/png"),
+        resource("urn:thumbnail:https://www.example.org/", "image/jpeg"),
+        resource(picture, "image/png"),
+    ]);
+    let report = bench.import(&bench.write("rec.warc.gz", &archive));
+    assert_eq!((report.kept, report.refused, report.passed), (2, 0, 5), "{report:?}");
+    assert_eq!(bench.body(URL), b"<p>page");
+    assert_eq!(bench.body(picture), b"something");
+}
+
+fn har(creator: &str, entries: &[Value]) -> Vec<u8> {
+    let log = json!({
+        "version": "1.2",
+        "creator": {"name": creator, "version": "1"},
+        "pages": [{"id": "page_1", "title": URL, "pageTimings": {},
+            "startedDateTime": "2024-05-01T12:00:00.000+02:00"}],
+        "entries": entries,
+    });
+    json!({"log": log}).to_string().into_bytes()
+}
+
+fn exchange(url: &str, fields: &[(&str, &str)], content: &Value) -> Value {
+    let fields = fields.iter().map(|(name, value)| json!({"name": name, "value": value}));
+    json!({
+        "pageref": "page_1",
+        "startedDateTime": "2024-05-01T12:00:00.123+02:00",
+        "time": 5,
+        "request": {"method": "GET", "url": url, "httpVersion": "HTTP/2", "cookies": [],
+            "headers": [{"name": "Host", "value": "www.example.org"}], "queryString": [],
+            "headersSize": 100, "bodySize": 0},
+        "response": {"status": 200, "statusText": "", "httpVersion": "HTTP/2", "cookies": [],
+            "headers": fields.collect::<Vec<_>>(), "content": content, "redirectURL": "",
+            "headersSize": 100, "bodySize": 20},
+        "cache": {},
+        "timings": {"blocked": 0, "dns": 0, "ssl": 0, "connect": 0, "send": 0, "wait": 5, "receive": 0},
+        "_securityState": "secure",
+        "serverIPAddress": "192.0.2.7",
+        "connection": "443",
+    })
+}
+
+/// mitmproxy and Firefox save decoded bodies with the fields of the coded ones.
+#[test]
+fn har_files_of_firefox_and_mitmproxy_are_imported() {
+    let picture = "https://www.example.org/picture.png";
+    for creator in ["Firefox", "mitmproxy"] {
+        let bench = Bench::new();
+        let fields = [
+            ("content-type", "text/html; charset=iso-8859-1"),
+            ("content-encoding", "gzip"),
+            ("content-length", "20"),
+            ("cache-control", "public"),
+        ];
+        let image =
+            [("content-type", "image/png"), ("content-length", "3"), ("cache-control", "public")];
+        let entries = [
+            exchange(
+                URL,
+                &fields,
+                &json!({"mimeType": "text/html; charset=iso-8859-1", "size": 5,
+                "compression": 0, "text": "caf\u{e9}!"}),
+            ),
+            exchange(
+                picture,
+                &image,
+                &json!({"mimeType": "image/png", "size": 3,
+                "text": "iVBO", "encoding": "base64"}),
+            ),
+        ];
+        let report = bench.import(&bench.write("a.har", &har(creator, &entries)));
+        assert_eq!((report.kept, report.refused), (2, 0), "{creator}: {report:?}");
+        assert_eq!(bench.body(URL), "caf\u{e9}!".as_bytes(), "texts are stored as UTF-8");
+        assert_eq!(bench.body(picture), [0x89, b'P', b'N']);
+        // A file that ends in the middle is reported.
+        let bench = Bench::new();
+        let whole = har(creator, &entries);
+        let cut = whole.len() * 9 / 10;
+        let report = bench.import(&bench.write("a.har", &whole[..cut]));
+        assert!(report.kept >= 1 && report.refused >= 1, "{creator}: {report:?}");
+    }
+}
