@@ -98,7 +98,7 @@ pub(crate) struct Asset {
 impl Asset {
     fn new(text: String, name: &str, ending: &str) -> Self {
         let digest = Sha256::digest(&text);
-        let hash = digest.iter().take(8).fold(0_u64, |hash, byte| hash << 8 | u64::from(*byte));
+        let hash = digest.iter().take(8).fold(0_u64, |hash, byte| (hash << 8) | u64::from(*byte));
         Self { path: format!("/{name}-{hash:016x}.{ending}"), text }
     }
 }

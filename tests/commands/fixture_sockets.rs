@@ -1,5 +1,4 @@
-//! WebSockets under `wwwoffle run`: they are recorded message by message, and replayed in the same
-//! order.
+//! A WebSocket under `wwwoffle run` is recorded message by message, and replayed in the same order.
 
 use serde_json::Value;
 

@@ -55,7 +55,7 @@ impl FolderListing {
                 "<p>Scripts were removed. Links to pages that were not saved lead to the web.\n";
             out.write_all(note.as_bytes())?;
         }
-        write!(out, "{COLUMNS}{}</table>\n", self.pages)?;
+        writeln!(out, "{COLUMNS}{}</table>", self.pages)?;
         if !self.files.is_empty() {
             let begin = "<details>\n<summary>Other files</summary>\n";
             write!(out, "{begin}{COLUMNS}{}</table>\n</details>\n", self.files)?;
