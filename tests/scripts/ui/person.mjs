@@ -222,8 +222,7 @@ const steps = {
     }, count => count > 0)
     if (scripts) {
       // The results follow the words as they are typed.
-      await page.locator('main input[name=q]').fill('brew bl')
-      await page.locator('main input[name=q]').pressSequentially('ack')
+      await page.locator('main input[name=q]').fill('brew black')
       await until('black tea is found', text, shown => shown.includes('/tea/black.html'))
       await page.locator('main input[name=q]').fill('brew green')
       await until('green tea is found', text, shown => shown.includes('/tea/green.html') && !shown.includes('/tea/black.html'))
