@@ -10,6 +10,7 @@
 mod support;
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::{Bench, gunzip, place, time};
 use wwwoffle_archive::{
@@ -136,7 +137,8 @@ fn site(bench: &Bench) -> Vec<Place> {
     let page = "<title>t</title><link rel=stylesheet href='s.css?v=1'><script src=j.js></script>\
         <a href=/moved#x>next</a><a href=//other.example/>out</a><img src=p.svg><img src=gone.png>\
         <a href=p.svg>svg</a><a href=evil.html>evil</a><a href='?#top'>here</a>\
-        <iframe src=frame></iframe><img src=loop>";
+        <iframe src=frame></iframe><img src=loop>\
+        <object data=p.svg></object>";
     let html = "200 OK\r\nContent-Type: text/html";
     let all = [
         ("http://a.example/d/", html, page),
@@ -178,7 +180,7 @@ fn pages_of_a_folder_lead_to_its_files() {
          <a href=\"{up}/next.html#x\">next</a><a href=\"http://other.example/\">out</a>\
          <img src=\"{svg}\"><img><a href=\"{up}/p.svg.html\">svg</a>\
          <a href=\"{up}/evil.html.txt\">evil</a><a href=\"{up}/index.html#top\">here</a>\
-         <iframe src=\"{up}/frame.html\"></iframe><img>"
+         <iframe src=\"{up}/frame.html\"></iframe><img><object data=\"{svg}\"></object>"
     );
     assert_eq!(page, want);
     assert_eq!(read("a.example/d/s.css@v=1.css"), format!("a{{b:url(\"{up}/p.png\")}}"));
@@ -215,7 +217,8 @@ fn a_single_page_has_all_it_needs() {
          <img src=\"data:image/svg+xml;base64,PHN2Zz48c2NyaXB0Lz4=\"><img>\
          <a href=\"http://a.example/d/p.svg\">svg</a><a href=\"http://a.example/d/evil.html\">evil</a>\
          <a href=\"#top\">here</a>\
-         <iframe src=\"data:text/html;base64,{frame}\"></iframe><img>"
+         <iframe src=\"data:text/html;base64,{frame}\"></iframe><img>\
+         <object data=\"data:image/svg+xml;base64,PHN2Zz48c2NyaXB0Lz4=\"></object>"
     );
     assert_eq!(page, want);
     // Another file is not a page.
@@ -257,6 +260,112 @@ fn frames_and_sheets_that_contain_themselves_end() {
     let page = SinglePage { entry: &entry, owner: None, decode: plain };
     let report = to_single_page(&reader, page, &bench.path("page.html")).unwrap().unwrap();
     assert!(report.left_out > 0 && report.embedded < 100, "{report:?}");
+}
+
+/// A frame is not embedded below the fourth level. That says nothing about its other uses.
+#[test]
+fn a_frame_that_is_too_deep_elsewhere_is_embedded() {
+    let bench = Bench::new();
+    let html = "200 OK\r\nContent-Type: text/html";
+    let mut pages = Vec::new();
+    for (name, body) in [
+        ("", "<iframe src=1></iframe><iframe src=x></iframe>"),
+        ("1", "<iframe src=2></iframe>"),
+        ("2", "<iframe src=3></iframe>"),
+        ("3", "<iframe src=4></iframe>"),
+        ("4", "<iframe src=x></iframe>"),
+        ("x", "x"),
+    ] {
+        let url = format!("http://a.example/{name}");
+        pages.push(keep_response(&bench, &url, html, body.as_bytes()));
+    }
+    bench.spool.flush().unwrap();
+    let reader = Reader::open(bench.spool.root()).unwrap();
+    let entry = reader.entries(&pages[0]).unwrap().found.remove(0);
+    let (path, owner) = (bench.path("page.html"), None);
+    let page = SinglePage { entry: &entry, owner, decode: plain };
+    let report = to_single_page(&reader, page, &path).unwrap().unwrap();
+    assert_eq!((report.embedded, report.left_out), (5, 1));
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(page.matches("<iframe src=\"data:text/html;base64,").count(), 2, "{page}");
+}
+
+#[test]
+fn a_page_with_a_tag_that_is_too_long_is_left_out() {
+    let bench = Bench::new();
+    let page = place("http://a.example/");
+    keep(&bench, &page, "", b"");
+    bench.spool.flush().unwrap();
+    let reader = Reader::open(bench.spool.root()).unwrap();
+    let decode: DecodeBody = |_, out| {
+        out.write_all(b"<p title='")?;
+        (0..20).try_for_each(|_| out.write_all(&[b'x'; 1 << 20]))?;
+        out.write_all(b"'>text")
+    };
+    let options = folder_options(FolderForm::Browsable, decode);
+    let entry = reader.entries(&page).unwrap().found.remove(0);
+    let exported = to_folder(&reader, &mut places(&[page]), &bench.path("site"), &options).unwrap();
+    assert_eq!((exported.entries, exported.left_out), (0, 1));
+    let path = bench.path("page.html");
+    let page = SinglePage { entry: &entry, owner: None, decode };
+    to_single_page(&reader, page, &path).unwrap_err();
+    assert!(!path.exists());
+    assert_eq!(parts(&bench), 0);
+}
+
+/// The number of SVG images that were decoded.
+static DECODED: AtomicUsize = AtomicUsize::new(0);
+
+#[test]
+fn an_image_that_does_not_fit_is_decoded_once_for_a_page() {
+    let bench = Bench::new();
+    let html = "200 OK\r\nContent-Type: text/html";
+    let page = "<img src=a.svg>".repeat(100);
+    let page = keep_response(&bench, "http://a.example/", html, page.as_bytes());
+    let svg = "200 OK\r\nContent-Type: image/svg+xml";
+    let image = keep_response(&bench, "http://a.example/a.svg", svg, b"long");
+    bench.spool.flush().unwrap();
+    let decode: DecodeBody = |entry, out| {
+        if entry.body_len() != 4 {
+            return plain(entry, out);
+        }
+        DECODED.fetch_add(1, Ordering::Relaxed);
+        (0..17).try_for_each(|_| out.write_all(&[b'x'; 1 << 20]))
+    };
+    let reader = Reader::open(bench.spool.root()).unwrap();
+    let options = folder_options(FolderForm::Browsable, decode);
+    let folder = bench.path("site");
+    to_folder(&reader, &mut places(&[page.clone(), image]), &folder, &options).unwrap();
+    // Once more for the file of the image.
+    assert_eq!(DECODED.swap(0, Ordering::Relaxed), 2);
+    let entry = reader.entries(&page).unwrap().found.remove(0);
+    let page = SinglePage { entry: &entry, owner: None, decode };
+    let report = to_single_page(&reader, page, &bench.path("page.html")).unwrap().unwrap();
+    assert_eq!((report.left_out, DECODED.load(Ordering::Relaxed)), (1, 1));
+}
+
+/// In a file, browsers take a file named `.css` for a style sheet, and in quirks mode any file.
+#[test]
+fn style_sheets_of_any_type_are_rewritten_or_not_loaded() {
+    let bench = Bench::new();
+    let page = "<link rel=stylesheet href=s.css?1><link rel=stylesheet href=notes>";
+    let sheet = b"a{b:url(//evil.example/)}";
+    let all = [
+        ("http://a.example/", "200 OK\r\nContent-Type: text/html", page.as_bytes()),
+        ("http://a.example/s.css?1", "200 OK\r\nContent-Type: application/x", sheet),
+        ("http://a.example/notes", "200 OK\r\nContent-Type: text/plain", sheet),
+    ];
+    let all = all.map(|(url, head, body)| keep_response(&bench, url, head, body));
+    bench.spool.flush().unwrap();
+    let reader = Reader::open(bench.spool.root()).unwrap();
+    let folder = bench.path("site");
+    let options = folder_options(FolderForm::Browsable, plain);
+    to_folder(&reader, &mut places(&all), &folder, &options).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.join("a.example").join(name)).unwrap();
+    let page = read("index.html");
+    let want = "<link rel=stylesheet href=\"../a.example/s.css@1.css\"><link rel=stylesheet>";
+    assert!(page.ends_with(want), "{page}");
+    assert_eq!(read("s.css@1.css"), "a{b:url(\"about:invalid\")}");
 }
 
 #[test]

@@ -14,8 +14,7 @@ mod plan;
 
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
 
 use base64::prelude::BASE64_STANDARD;
 use base64::write::EncoderWriter;
@@ -24,7 +23,7 @@ use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::{Entry, Reader};
 
 use self::listing::FolderListing;
-use self::plan::{FolderAddresses, FolderPlan, MAX_SVG};
+use self::plan::{FolderAddresses, FolderPlan};
 use super::saved::{DocumentShape, DocumentWriter, SVG, saved_type};
 use super::{DecodeBody, ExportReport, Places, Titles, for_each_entry};
 use crate::error::{Error, Result};
@@ -103,7 +102,7 @@ pub fn to_folder(
             decode: options.decode,
             map: Arc::clone(&plan.map),
             depth,
-            room: AtomicUsize::new(MAX_SVG),
+            images: Mutex::default(),
         };
         if !write_body(entry, &file, options, Arc::new(addresses)).map_err(fail)? {
             written.left_out += 1;

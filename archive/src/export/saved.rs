@@ -29,6 +29,9 @@ const ONWARD: &str = "Continue";
 /// The media type of SVG images.
 pub(super) const SVG: &str = "image/svg+xml";
 
+/// The media type of style sheets.
+const SHEET: &str = "text/css";
+
 /// The longest `data:` URL of one response, in bytes before the encoding.
 pub(super) const MAX_EMBEDDED: usize = 16 << 20;
 
@@ -53,7 +56,7 @@ impl DocumentShape {
         match kind {
             "text/html" | "application/xhtml+xml" => Self::Page,
             SVG => Self::Svg,
-            "text/css" => Self::Sheet,
+            SHEET => Self::Sheet,
             _ => Self::Other,
         }
     }
@@ -63,12 +66,11 @@ impl DocumentShape {
 /// from the extension in the URL.
 pub(super) fn saved_type(entry: &Entry) -> String {
     let kind = media_type(entry.head());
-    if kind != "unk" {
-        return kind;
-    }
     let path = entry.url().split('?').next().unwrap_or_default();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    types::of(name, b"").to_owned()
+    let from_name = types::of(path.rsplit('/').next().unwrap_or_default(), b"");
+    // In a file, browsers take it for a style sheet, whatever the type of the response was.
+    let is_sheet = from_name == SHEET && DocumentShape::of(&kind) == DocumentShape::Other;
+    if kind == "unk" || is_sheet { from_name.to_owned() } else { kind }
 }
 
 /// The key under which references find a response: its canonical URL without credentials.
@@ -119,10 +121,17 @@ impl<W: Write> DocumentWriter<W> {
         Ok(Self { rewriter, out })
     }
 
-    /// Writes the rest of the document, and returns the output.
+    /// Writes the rest of the document, and returns the output. Fails if the rest of a page could not
+    /// be read.
     pub(super) fn finish(mut self) -> io::Result<W> {
         match self.rewriter {
-            DocumentRewriter::Page(page) => self.out.write_all(&page.finish())?,
+            DocumentRewriter::Page(page) => {
+                let (rest, is_whole) = page.finish_and_check();
+                if !is_whole {
+                    return Err(io::Error::other("the page has a tag that is too long"));
+                }
+                self.out.write_all(&rest)?;
+            }
             DocumentRewriter::Sheet(sheet) => self.out.write_all(&sheet.finish())?,
             DocumentRewriter::None => {}
         }
@@ -162,29 +171,36 @@ impl PageKnowledge for NoKnowledge {
 pub(super) fn data_url(kind: &str, body: &[u8]) -> String {
     let is_of_type = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&-^_.+/".contains(&byte);
     let kind = if kind.bytes().all(is_of_type) { kind } else { "application/octet-stream" };
-    let charset = if kind == "text/css" { ";charset=utf-8" } else { "" };
+    let charset = if kind == SHEET { ";charset=utf-8" } else { "" };
     format!("data:{kind}{charset};base64,{}", BASE64_STANDARD.encode(body))
 }
 
-/// A buffer that refuses to grow beyond a bound.
+/// A writer that refuses to write more bytes than a bound.
 #[derive(Debug)]
-pub(super) struct BoundedBuffer {
-    pub(super) bytes: Vec<u8>,
-    pub(super) most: usize,
+pub(super) struct BoundedWriter<W> {
+    pub(super) out: W,
+    left: usize,
 }
 
-impl BoundedBuffer {
-    pub(super) fn new(most: usize) -> Self {
-        Self { bytes: Vec::new(), most }
+impl<W> BoundedWriter<W> {
+    pub(super) fn new(out: W, most: usize) -> Self {
+        Self { out, left: most }
+    }
+
+    /// The number of bytes written of `most`, which was the bound.
+    pub(super) fn written(&self, most: usize) -> usize {
+        most.saturating_sub(self.left)
     }
 }
 
-impl Write for BoundedBuffer {
+impl<W: Write> Write for BoundedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len().saturating_add(bytes.len()) > self.most {
+        let Some(left) = self.left.checked_sub(bytes.len()) else {
+            self.left = 0;
             return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
+        };
+        self.out.write_all(bytes)?;
+        self.left = left;
         Ok(bytes.len())
     }
 

@@ -15,7 +15,7 @@ use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
 use super::DecodeBody;
 use super::saved::{
-    BoundedBuffer, DocumentShape, DocumentWriter, MAX_EMBEDDED, MAX_REDIRECTS, data_url,
+    BoundedWriter, DocumentShape, DocumentWriter, MAX_EMBEDDED, MAX_REDIRECTS, data_url,
     reference_key, saved_type,
 };
 use crate::error::{Error, Result};
@@ -26,6 +26,9 @@ const MAX_FILE: usize = 100 << 20;
 
 /// The most bytes of `data:` URLs that are kept in memory, in case the page uses them again.
 const MAX_KEPT: usize = 32 << 20;
+
+/// The most bytes of sub-resources that are decoded for a file, also of those that do not fit.
+const MAX_DECODED: usize = 4 * MAX_FILE;
 
 /// The maximum nesting of frames and imported style sheets.
 const MAX_DEPTH: usize = 4;
@@ -74,7 +77,11 @@ pub fn to_single_page(
         reader: reader.clone(),
         owner: page.owner.unwrap_or_default(),
         decode: page.decode,
-        state: Mutex::new(PartsState { room: MAX_FILE, ..PartsState::default() }),
+        state: Mutex::new(PartsState {
+            room: MAX_FILE,
+            decodable: MAX_DECODED,
+            ..PartsState::default()
+        }),
     });
     let addresses = Arc::new(PartAddresses::of(&parts, page.entry, 0));
     let out = io::BufWriter::new(PendingFile::begin(path).map_err(fail)?);
@@ -100,8 +107,11 @@ struct EmbeddedParts {
 struct PartsState {
     /// The bytes of `data:` URLs that the file may still get.
     room: usize,
-    /// The `data:` URLs by the URL of the sub-resource. `None` if it cannot be embedded.
-    known: HashMap<String, Option<String>>,
+    /// The bytes that may still be decoded.
+    decodable: usize,
+    /// The `data:` URLs by the URL of the sub-resource. `None` if it cannot be embedded. What a frame
+    /// or a style sheet contains depends on its depth, so for these the depth is a part of the key.
+    known: HashMap<(String, Option<usize>), Option<String>>,
     /// The total length of the `data:` URLs in `known`.
     kept: usize,
     report: SinglePageReport,
@@ -111,58 +121,73 @@ impl EmbeddedParts {
     /// The sub-resource as a `data:` URL.
     fn data_url(self: &Arc<Self>, url: &BrowserUrl, depth: usize) -> Option<String> {
         let key = reference_key(url.as_str())?;
-        let known = self.with(|state| state.known.get(&key).cloned());
-        let data = match known {
-            Some(known) => known?,
-            None => {
-                let data = self.embed(&key, depth);
-                self.with(|state| state.remember(key, data.as_ref()));
-                data?
-            }
-        };
-        let has_room = self.with(|state| match state.room.checked_sub(data.len()) {
-            Some(room) => {
-                state.room = room;
-                true
-            }
-            None => {
-                state.report.left_out += 1;
-                false
-            }
+        let known = self.with(|state| {
+            let at = |level| state.known.get(&(key.clone(), level));
+            at(None).or_else(|| at(Some(depth))).cloned()
         });
-        has_room.then_some(data)
+        if let Some(known) = known {
+            let data = known?;
+            let fits = self.with(|state| {
+                let fits = state.take_room(data.len());
+                state.report.left_out += u64::from(!fits);
+                fits
+            });
+            return fits.then_some(data);
+        }
+        let part = self.embed(&key, depth);
+        self.with(|state| {
+            let data = part.data.filter(|data| state.take_room(data.len()));
+            if part.is_stored {
+                match data {
+                    Some(_) => state.report.embedded += 1,
+                    None => state.report.left_out += 1,
+                }
+            } else {
+                state.report.missing += 1;
+            }
+            state.remember((key, part.is_read.then_some(depth)), data.as_ref());
+            data
+        })
     }
 
-    /// Reads and encodes a sub-resource, and counts it.
-    fn embed(self: &Arc<Self>, key: &str, depth: usize) -> Option<String> {
-        let Some(entry) = self.find(key) else {
-            self.with(|state| state.report.missing += 1);
-            return None;
-        };
-        let data = self.encoded(&entry, depth);
-        self.with(|state| match data {
-            Some(_) => state.report.embedded += 1,
-            None => state.report.left_out += 1,
-        });
-        data
-    }
-
-    fn encoded(self: &Arc<Self>, entry: &Entry, depth: usize) -> Option<String> {
-        let kind = saved_type(entry);
+    /// Reads and encodes a sub-resource.
+    fn embed(self: &Arc<Self>, key: &str, depth: usize) -> EmbeddedPart {
+        let Some(entry) = self.find(key) else { return EmbeddedPart::default() };
+        let kind = saved_type(&entry);
         let is_read =
             matches!(DocumentShape::of(&kind), DocumentShape::Page | DocumentShape::Sheet);
-        if is_read && depth >= MAX_DEPTH {
+        let data = if is_read && depth >= MAX_DEPTH {
+            None
+        } else {
+            self.encoded(&entry, &kind, is_read, depth)
+        };
+        EmbeddedPart { is_stored: true, is_read, data }
+    }
+
+    fn encoded(
+        self: &Arc<Self>,
+        entry: &Entry,
+        kind: &str,
+        is_read: bool,
+        depth: usize,
+    ) -> Option<String> {
+        let (room, decodable) = self.with(|state| (state.room, state.decodable));
+        if decodable == 0 {
             return None;
         }
-        let most = if is_read { self.with(|state| state.room) } else { MAX_EMBEDDED };
+        let most = if is_read { room } else { MAX_EMBEDDED.min(room) };
         let addresses = Arc::new(PartAddresses::of(self, entry, depth + 1));
-        let buffer = BoundedBuffer::new(most);
-        let mut document = DocumentWriter::new(entry, addresses, POLICY, buffer).ok()?;
-        (self.decode)(entry, &mut document).ok()?;
-        let body = document.finish().ok()?.bytes;
+        let buffer = BoundedWriter::new(Vec::new(), most);
+        let document = DocumentWriter::new(entry, addresses, POLICY, buffer).ok()?;
+        let mut document = BoundedWriter::new(document, decodable);
+        let decoded = (self.decode)(entry, &mut document);
+        let written = document.written(decodable);
+        self.with(|state| state.decodable = state.decodable.saturating_sub(written));
+        decoded.ok()?;
+        let body = document.out.finish().ok()?.out;
         // XHTML became HTML.
-        let is_page = DocumentShape::of(&kind) == DocumentShape::Page;
-        Some(data_url(if is_page { "text/html" } else { &kind }, &body))
+        let is_page = DocumentShape::of(kind) == DocumentShape::Page;
+        Some(data_url(if is_page { "text/html" } else { kind }, &body))
     }
 
     /// The stored response to a URL, also through redirects: a personal one before one of everyone,
@@ -191,8 +216,25 @@ impl EmbeddedParts {
     }
 }
 
+/// A sub-resource that was read for the first time, at its depth.
+#[derive(Default)]
+struct EmbeddedPart {
+    is_stored: bool,
+    /// Whether it is a page or a style sheet, with references of its own.
+    is_read: bool,
+    data: Option<String>,
+}
+
 impl PartsState {
-    fn remember(&mut self, key: String, data: Option<&String>) {
+    /// Takes the room for a `data:` URL. Returns false if it does not fit.
+    fn take_room(&mut self, length: usize) -> bool {
+        let room = self.room.checked_sub(length);
+        self.room = room.unwrap_or(self.room);
+        room.is_some()
+    }
+
+    /// Remembers a `data:` URL if memory permits, and in any case that there is none.
+    fn remember(&mut self, key: (String, Option<usize>), data: Option<&String>) {
         let length = data.map_or(0, String::len);
         if self.kept.saturating_add(length) <= MAX_KEPT {
             self.kept += length;
@@ -218,7 +260,9 @@ impl PartAddresses {
 impl SavedAddresses for PartAddresses {
     fn address(&self, url: &BrowserUrl, of: ReferenceUse) -> Option<String> {
         match of {
-            ReferenceUse::Part => self.parts.data_url(url, self.depth),
+            ReferenceUse::Part | ReferenceUse::Sheet | ReferenceUse::Document => {
+                self.parts.data_url(url, self.depth)
+            }
             // A link within the document stays there.
             ReferenceUse::Link => {
                 let is_here =

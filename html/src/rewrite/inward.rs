@@ -150,7 +150,7 @@ impl TagPolicy {
         if name == "srcdoc" {
             return Some(TagChange::Document("srcdoc", value.to_owned()));
         }
-        if name == "style" || STYLES.contains(&name) && value.contains("url(") {
+        if name == "style" || STYLES.contains(&name) {
             let name = STYLES.into_iter().find(|known| *known == name).unwrap_or("style");
             let within = self.reference_context()?;
             let led = sheet(value, &within);
@@ -254,5 +254,5 @@ fn is_out(tag: &Tag) -> bool {
 
 /// The text of a `style` element, with its references replaced.
 pub(super) fn sheet(text: &str, within: &ReferenceContext<'_>) -> String {
-    style::replace_references(text, &|reference| within.target(reference, ReferenceUse::Part))
+    style::replace_references(text, within)
 }

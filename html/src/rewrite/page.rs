@@ -107,19 +107,31 @@ impl Rewriter {
 
     /// Returns the rest of the output.
     #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
+    pub fn finish(self) -> Vec<u8> {
+        self.finish_and_check().0
+    }
+
+    /// Returns the rest of the output, and whether the output is the whole page. It is not if the
+    /// references of a page are replaced and the parser has given up before its end.
+    #[must_use]
+    pub fn finish_and_check(mut self) -> (Vec<u8>, bool) {
         let mut sent = self.begin();
-        if let PageStage::Page(open) = self.stage {
-            let OpenPage { decoder, mut parser, xhtml, .. } = *open;
-            if let Some(xhtml) = xhtml {
-                sent.extend(parser.write(xhtml.finish()).0);
-            }
-            if let Some(mut decoder) = decoder {
-                sent.extend(parser.write(&decoded(&mut decoder, &[], true)).0);
-            }
-            sent.extend(parser.finish());
+        let open = match self.stage {
+            PageStage::Page(open) => open,
+            PageStage::Ended => return (sent, false),
+            PageStage::Through(_) | PageStage::Head(..) => return (sent, true),
+        };
+        let OpenPage { decoder, mut parser, xhtml, .. } = *open;
+        let last = decoder.map(|mut decoder| decoded(&mut decoder, &[], true));
+        let mut is_whole = true;
+        for piece in [xhtml.map(|xhtml| xhtml.finish().to_vec()), last].into_iter().flatten() {
+            let (output, unread) = parser.write(&piece);
+            sent.extend(output);
+            is_whole &= unread.is_none();
         }
-        sent
+        let (output, has_ended_well) = parser.finish();
+        sent.extend(output);
+        (sent, is_whole && has_ended_well)
     }
 
     /// Determines the encoding from the head, and returns the rewritten head. Returns nothing if
@@ -286,7 +298,8 @@ impl Parser {
         is_sound
     }
 
-    fn finish(self) -> Vec<u8> {
+    /// Returns the rest of the output, and whether nothing was left out.
+    fn finish(self) -> (Vec<u8>, bool) {
         let is_inside = self.is_inside();
         // Outside the gateway, the unread rest of the last tag is sent unchanged.
         let is_whole = self.rewriter.is_none_or(|rewriter| rewriter.end().is_ok());
@@ -295,7 +308,7 @@ impl Parser {
         if !is_whole && !is_inside {
             sent.extend_from_slice(&output.unread);
         }
-        sent
+        (sent, is_whole || !is_inside)
     }
 }
 
@@ -412,7 +425,7 @@ fn inner(policy: &TagPolicy, text: &str, nesting: u32) -> String {
             let mut parser = parser;
             let (mut sent, unread) = parser.write(text.as_bytes());
             if unread.is_none() {
-                sent.extend(parser.finish());
+                sent.extend(parser.finish().0);
             }
             String::from_utf8_lossy(&sent).into_owned()
         });

@@ -54,28 +54,18 @@ pub(super) fn head_elements(changes: &Changes, encoding: &'static Encoding) -> O
     ))
 }
 
-/// The end of the doctype in the first bytes of a page, or of the byte order mark if no doctype is
-/// there. An element before a doctype would change how browsers lay out the page.
+/// The end of the doctype in the first bytes of a page, or of the byte order mark if the page does
+/// not begin with a doctype. An element before a doctype changes how browsers lay out the page, but
+/// an element that is not in the head is no policy. So nothing else is skipped: a browser may end a
+/// comment earlier than expected.
 pub(super) fn end_of_doctype(head: &[u8]) -> usize {
     let begin = if head.starts_with(&[0xef, 0xbb, 0xbf]) { 3 } else { 0 };
-    let mut at = begin;
-    loop {
-        let rest = head.get(at..).unwrap_or_default();
-        let rest = rest.trim_ascii_start();
-        let is_doctype = rest.get(..9).is_some_and(|word| word.eq_ignore_ascii_case(b"<!doctype"));
-        let end: &[u8] = match rest {
-            _ if rest.starts_with(b"<!--") => b"-->",
-            _ if rest.starts_with(b"<?") || is_doctype => b">",
-            _ => return begin,
-        };
-        let Some(length) = rest.windows(end.len()).position(|window| window == end) else {
-            return begin;
-        };
-        at = head.len() - rest.len() + length + end.len();
-        if is_doctype {
-            return at;
-        }
-    }
+    let rest = head.get(begin..).unwrap_or_default().trim_ascii_start();
+    let is_doctype = rest.get(..9).is_some_and(|word| word.eq_ignore_ascii_case(b"<!doctype"));
+    let length = rest.iter().position(|byte| *byte == b'>').filter(|_| is_doctype);
+    // After an escape sequence of ISO-2022-JP, `>` can be half of a character.
+    let length = length.filter(|length| !rest.iter().take(*length).any(|byte| *byte == 0x1b));
+    length.map_or(begin, |length| head.len() - rest.len() + length + 1)
 }
 
 #[cfg(test)]
@@ -103,7 +93,7 @@ mod tests {
         }
     }
 
-    fn saved(content_type: &str, page: &[u8], size: usize) -> Vec<u8> {
+    fn rewriter(content_type: &str) -> Rewriter {
         let saved =
             SavedDocument { addresses: Arc::new(Files), policy: "P", onward: "on".to_owned() };
         let changes = Changes {
@@ -112,8 +102,11 @@ mod tests {
             ..Changes::default()
         };
         let url = BrowserUrl::parse("http://saved.example/dir/page", None).unwrap();
-        let mut page_writer =
-            Rewriter::new(Arc::new(changes), Arc::new(Files), url, Some(content_type));
+        Rewriter::new(Arc::new(changes), Arc::new(Files), url, Some(content_type))
+    }
+
+    fn saved(content_type: &str, page: &[u8], size: usize) -> Vec<u8> {
+        let mut page_writer = rewriter(content_type);
         let mut sent: Vec<u8> =
             page.chunks(size).flat_map(|piece| page_writer.write(piece)).collect();
         sent.extend(page_writer.finish());
@@ -129,6 +122,16 @@ mod tests {
             ("<a href=mailto:a@b.example>a</a>", "<a href=mailto:a@b.example>a</a>"),
             ("<a href=javascript:x()>a</a>", "<a>a</a>"),
             ("<img src=i onerror=x()>", "<img src=\"../Part\">"),
+            ("<img src=data:image/gif,x>", "<img src=data:image/gif,x>"),
+            ("<iframe src=data:text/html,x></iframe>", "<iframe></iframe>"),
+            ("<iframe src=i></iframe>", "<iframe src=\"../Document\"></iframe>"),
+            ("<object data=data:text/html,x></object>", "<object></object>"),
+            ("<embed src=' data:text/html,x'>", "<embed>"),
+            ("<a href=data:text/html,x target=f>a</a>", "<a target=f>a</a>"),
+            ("<svg><use href=data:image/svg+xml,x></use>", "<svg><use></use>"),
+            ("<link rel=stylesheet href=data:text/css,x>", "<link rel=stylesheet>"),
+            ("<link rel=stylesheet href=s>", "<link rel=stylesheet href=\"../Sheet\">"),
+            ("<path fill='URL(//b.example/)'>", "<path fill=\"url(&quot;about:invalid&quot;)\">"),
             ("<img src=//b.example/i>", "<img>"),
             ("<img srcset='i 1x, //b.example/i 2x'>", "<img srcset=\"../Part 1x\">"),
             (
@@ -143,6 +146,17 @@ mod tests {
             (
                 "<style>a{b:url(i);c:url(//b.example/)}</style>",
                 "<style>a{b:url(\"../Part\");c:url(\"about:invalid\")}</style>",
+            ),
+            (
+                "<style>@import 's';@import url(data:text/css,x);a{b:url(data:image/gif,x)}</style>",
+                "<style>@import \"../Sheet\";@import url(\"about:invalid\");\
+                 a{b:url(data:image/gif,x)}</style>",
+            ),
+            // A property can become the URL of an image, and `//` is a server after `file:`.
+            (
+                "<style>a{--a:'//b.example/s';--b:'file:////b/s';--c:'\\\\\\\\b/s';--d:'d';c:'/e'}</style>",
+                "<style>a{--a:\"about:invalid\";--b:\"about:invalid\";--c:\"about:invalid\";\
+                 --d:'d';c:'/e'}</style>",
             ),
             ("<script src=i></script><noscript><img src=i></noscript>", "<img src=\"../Part\">"),
             ("<form action=x><form>", "<form action=\"../Link\"><form action=\"../Link\">"),
@@ -165,8 +179,14 @@ mod tests {
         for (before, after) in [
             ("", "<html lang=en>"),
             ("<!DOCTYPE html>", "\n<html>"),
-            ("<!-- a > b -->\n<!doctype html>", "text<p>"),
-            ("<?xml version='1.0'?><!doctype html>", "<p>"),
+            (" \n<!doctype html>", "text<p>"),
+            ("<!doctype html PUBLIC 'a>", "b'>text"),
+            // Browsers end these comments before the text, and the text ends the head.
+            ("", "<!-- a --!>text<!-- --><!doctype html><p>"),
+            ("", "<!-->text--><!doctype html><p>"),
+            ("", "<!-- a > b -->\n<!doctype html>text<p>"),
+            ("", "<?xml version='1.0'?><!doctype html><p>"),
+            ("", "<!doctype \u{1b}$B!>\u{1b}(B><p>"),
             ("", "<!-- a --><p>"),
             ("", "<!doctype"),
         ] {
@@ -183,5 +203,15 @@ mod tests {
         // XHTML is saved as HTML.
         let sent = saved("application/xhtml+xml", b"<p/><br/>", 3);
         assert!(String::from_utf8(sent).unwrap().ends_with("<p></p><br/>"));
+    }
+
+    #[test]
+    fn a_page_that_the_parser_gives_up_is_not_whole() {
+        for (length, is_whole) in [(10, true), (2 * crate::rewrite::MAX_PARSER_MEMORY, false)] {
+            let page = format!("<p title='{}'>text", "x".repeat(length));
+            let mut writer = rewriter("text/html");
+            let _output = writer.write(page.as_bytes());
+            assert_eq!(writer.finish_and_check().1, is_whole, "{length}");
+        }
     }
 }

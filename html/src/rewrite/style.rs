@@ -65,9 +65,7 @@ impl Sheet {
             if self.decoder.is_some() { self.decode(&[], true) } else { self.begin(true) };
         let within = context(&self.readdress, &self.url);
         self.pieces.finish(|text, _| {
-            sent.extend(
-                replace_references(text, &|to| within.target(to, ReferenceUse::Part)).into_bytes(),
-            );
+            sent.extend(replace_references(text, &within).into_bytes());
         });
         sent
     }
@@ -86,9 +84,8 @@ impl Sheet {
         let _ = decoder.decode_to_string(bytes, &mut text, is_last);
         let within = context(&self.readdress, &self.url);
         let mut sent = Vec::new();
-        let lead = |to: &str| within.target(to, ReferenceUse::Part);
         self.pieces
-            .write(&text, |piece, _| sent.extend(replace_references(piece, &lead).into_bytes()));
+            .write(&text, |piece, _| sent.extend(replace_references(piece, &within).into_bytes()));
         sent
     }
 }
@@ -101,8 +98,8 @@ fn context<'a>(readdress: &'a Readdress, base: &'a BrowserUrl) -> ReferenceConte
 }
 
 /// Replaces the references in the text of a sheet or a `style` attribute.
-pub(super) fn replace_references(text: &str, lead: &dyn Fn(&str) -> ReferenceTarget) -> String {
-    let mut edits = Edits { lead, changed: Vec::new() };
+pub(super) fn replace_references(text: &str, within: &ReferenceContext<'_>) -> String {
+    let mut edits = Edits { within, changed: Vec::new() };
     {
         let mut input = ParserInput::new(text);
         let mut parser = Parser::new(&mut input);
@@ -131,15 +128,32 @@ enum StyleContext {
 }
 
 struct Edits<'a> {
-    lead: &'a dyn Fn(&str) -> ReferenceTarget,
+    within: &'a ReferenceContext<'a>,
     /// The start, the end and the text of each replacement, in order.
     changed: Vec<(usize, usize, String)>,
 }
 
 impl Edits<'_> {
     /// Handles a reference at a byte range, written as `url()` or as a string.
-    fn refer(&mut self, (from, to): (usize, usize), reference: &str, is_string: bool) {
-        let place = match (self.lead)(reference) {
+    fn refer(
+        &mut self,
+        range: (usize, usize),
+        reference: &str,
+        context: StyleContext,
+        is_string: bool,
+    ) {
+        let is_import = context == StyleContext::Import;
+        let of = if is_import { ReferenceUse::Sheet } else { ReferenceUse::Part };
+        self.replace(range, self.within.target(reference, of), is_string);
+    }
+
+    /// Handles a string that is not used as a URL in its place.
+    fn check_string(&mut self, range: (usize, usize), text: &str) {
+        self.replace(range, self.within.target_of_string(text), true);
+    }
+
+    fn replace(&mut self, (from, to): (usize, usize), target: ReferenceTarget, is_string: bool) {
+        let place = match target {
             ReferenceTarget::Same => return,
             ReferenceTarget::To(place) => place,
             ReferenceTarget::Nowhere => NOTHING.to_owned(),
@@ -169,12 +183,14 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: StyleContext,
             Token::Semicolon => context = outer,
             Token::UnquotedUrl(_) | Token::QuotedString(_) if context == StyleContext::Names => {}
             Token::UnquotedUrl(url) => {
-                edits.refer((from, to), &url, false);
+                edits.refer((from, to), &url, context, false);
                 context = after_url(context, outer);
             }
             Token::QuotedString(text) => {
                 if matches!(context, StyleContext::Import | StyleContext::Images) {
-                    edits.refer((from, to), &text, true);
+                    edits.refer((from, to), &text, context, true);
+                } else {
+                    edits.check_string((from, to), &text);
                 }
                 context = after_url(context, outer);
             }
@@ -182,7 +198,7 @@ fn walk(parser: &mut Parser<'_, '_>, edits: &mut Edits<'_>, outer: StyleContext,
                 let url = string_in(parser);
                 let whole = (from, parser.position().byte_index());
                 if let Some(url) = url.filter(|_| context != StyleContext::Names) {
-                    edits.refer(whole, &url, false);
+                    edits.refer(whole, &url, context, false);
                 }
                 context = after_url(context, outer);
             }

@@ -20,8 +20,13 @@ pub enum Readdress {
 pub enum ReferenceUse {
     /// A person follows it, or it only names something: a link, a form, a citation.
     Link,
-    /// The browser loads it with the document.
+    /// The browser loads it with the document as passive content: an image, a font, audio or video.
     Part,
+    /// The browser loads it with the document as a style sheet.
+    Sheet,
+    /// The browser loads it with the document as another document, in a frame or a plug-in, or
+    /// inserts its elements.
+    Document,
 }
 
 impl ReferenceUse {
@@ -30,9 +35,15 @@ impl ReferenceUse {
         let is_link = match name {
             "href" | "xlink:href" => match tag.name.as_str() {
                 "a" | "area" => true,
-                "link" => !is_loaded(tag),
+                "link" if tag.has_word("rel", "stylesheet") => return Self::Sheet,
+                "link" => !is_icon(tag),
+                "use" => return Self::Document,
                 _ => false,
             },
+            "src" if matches!(tag.name.as_str(), "iframe" | "frame" | "embed") => {
+                return Self::Document;
+            }
+            "data" => return Self::Document,
             "action" | "formaction" | "cite" | "longdesc" => true,
             _ => false,
         };
@@ -40,10 +51,9 @@ impl ReferenceUse {
     }
 }
 
-/// Whether the browser loads the target of a `link` element: a style sheet or an icon.
-fn is_loaded(tag: &Tag) -> bool {
-    tag.has_word("rel", "stylesheet")
-        || tag.get("rel").unwrap_or_default().to_ascii_lowercase().contains("icon")
+/// Whether a `link` element names an icon, which the browser loads.
+fn is_icon(tag: &Tag) -> bool {
+    tag.get("rel").unwrap_or_default().to_ascii_lowercase().contains("icon")
 }
 
 /// The target of a reference.
@@ -80,6 +90,8 @@ impl ReferenceContext<'_> {
             _ if gateway::is_fetched(&url) => {
                 self.address(&url, of).map_or(ReferenceTarget::Nowhere, ReferenceTarget::To)
             }
+            // In a file, only the document restricts what such a document or style sheet may load.
+            "data" if self.is_saved() && of != ReferenceUse::Part => ReferenceTarget::Nowhere,
             "data" | "mailto" | "tel" | "sms" | "about" => ReferenceTarget::Same,
             _ => ReferenceTarget::Nowhere,
         }
@@ -99,6 +111,26 @@ impl ReferenceContext<'_> {
             }
             None => (of == ReferenceUse::Link).then(|| url.as_str().to_owned()),
         }
+    }
+
+    /// The target of a string in a style sheet, which becomes a URL if another rule uses it as one.
+    /// In a file, some URLs lead to a server of the local network.
+    pub(super) fn target_of_string(&self, text: &str) -> ReferenceTarget {
+        let leads_to_server = || {
+            let base = BrowserUrl::parse("file:///a/b", None).ok()?;
+            let url = BrowserUrl::parse(text, Some(&base)).ok()?;
+            let path = url.as_str().strip_prefix("file:")?;
+            Some(!path.starts_with("///") || path.starts_with("////"))
+        };
+        if self.is_saved() && leads_to_server().unwrap_or(false) {
+            ReferenceTarget::Nowhere
+        } else {
+            ReferenceTarget::Same
+        }
+    }
+
+    fn is_saved(&self) -> bool {
+        matches!(self.readdress, Readdress::Saved(_))
     }
 
     /// The text of the link that replaces a refresh, as HTML.

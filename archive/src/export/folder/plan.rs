@@ -1,8 +1,7 @@
 //! The names of all files of a folder, and the files that references lead to.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use wwwoffle_html::rewrite::{ReferenceUse, SavedAddresses};
@@ -15,7 +14,7 @@ use super::FolderForm;
 use super::names::Names;
 use crate::error::Result;
 use crate::export::saved::{
-    BoundedBuffer, DocumentShape, MAX_EMBEDDED, MAX_REDIRECTS, SVG, data_url, reference_key,
+    BoundedWriter, DocumentShape, MAX_EMBEDDED, MAX_REDIRECTS, SVG, data_url, reference_key,
     saved_type,
 };
 use crate::export::{DecodeBody, Places};
@@ -83,6 +82,7 @@ pub(super) struct FolderMap {
 
 #[derive(Debug)]
 struct SavedFile {
+    shape: DocumentShape,
     /// For an SVG image: its place. Pages embed it.
     svg: Option<Place>,
     /// Of several responses to one URL, a personal one is preferred, then the newest.
@@ -96,9 +96,9 @@ impl FolderMap {
         let Some(key) = reference_key(entry.url()) else { return };
         let rank = (entry.place().owner().is_some(), entry.received());
         if self.files.get(&key).is_none_or(|known| known.rank < rank) {
-            let is_svg = DocumentShape::of(&saved_type(entry)) == DocumentShape::Svg;
-            let svg = is_svg.then(|| entry.place().clone());
-            self.files.insert(key, SavedFile { svg, rank, link: relative_url(parts) });
+            let shape = DocumentShape::of(&saved_type(entry));
+            let svg = (shape == DocumentShape::Svg).then(|| entry.place().clone());
+            self.files.insert(key, SavedFile { shape, svg, rank, link: relative_url(parts) });
         }
     }
 
@@ -124,7 +124,10 @@ impl FolderMap {
 }
 
 /// The most bytes of SVG images in one page, as `data:` URLs.
-pub(super) const MAX_SVG: usize = 32 << 20;
+const MAX_SVG: usize = 32 << 20;
+
+/// The most bytes of SVG images that are decoded for one page, also of images that do not fit.
+const MAX_SVG_DECODED: usize = 4 * MAX_SVG;
 
 /// The addresses in a file of the folder.
 #[derive(Debug)]
@@ -134,15 +137,36 @@ pub(super) struct FolderAddresses {
     pub(super) map: Arc<FolderMap>,
     /// The number of folders around the file.
     pub(super) depth: usize,
+    pub(super) images: Mutex<EmbeddedImages>,
+}
+
+/// The SVG images in a file.
+#[derive(Debug)]
+pub(super) struct EmbeddedImages {
     /// The bytes of SVG images that the file may still embed.
-    pub(super) room: AtomicUsize,
+    room: usize,
+    /// The bytes that may still be decoded.
+    decodable: usize,
+    /// The `data:` URLs by place. `None` if the image is not embedded.
+    known: HashMap<Place, Option<String>>,
+}
+
+impl Default for EmbeddedImages {
+    fn default() -> Self {
+        Self { room: MAX_SVG, decodable: MAX_SVG_DECODED, known: HashMap::new() }
+    }
 }
 
 impl SavedAddresses for FolderAddresses {
     fn address(&self, url: &BrowserUrl, of: ReferenceUse) -> Option<String> {
         let file = self.map.file_of(url.as_str())?;
-        if let Some(place) = file.svg.as_ref().filter(|_| of == ReferenceUse::Part) {
+        let is_shown = matches!(of, ReferenceUse::Part | ReferenceUse::Document);
+        if let Some(place) = file.svg.as_ref().filter(|_| is_shown) {
             return self.embedded(place);
+        }
+        // In quirks mode, browsers take a file of any type for a style sheet.
+        if of == ReferenceUse::Sheet && file.shape != DocumentShape::Sheet {
+            return None;
         }
         Some(format!("{}{}", "../".repeat(self.depth), file.link))
     }
@@ -151,15 +175,32 @@ impl SavedAddresses for FolderAddresses {
 impl FolderAddresses {
     /// An SVG image as a `data:` URL.
     fn embedded(&self, place: &Place) -> Option<String> {
+        let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = match images.known.get(place) {
+            Some(known) => known.clone()?,
+            None => {
+                let data = self.encoded(place, &mut images);
+                let data = data.filter(|data| data.len() <= images.room);
+                images.known.insert(place.clone(), data.clone());
+                data?
+            }
+        };
+        images.room = images.room.checked_sub(data.len())?;
+        Some(data)
+    }
+
+    fn encoded(&self, place: &Place, images: &mut EmbeddedImages) -> Option<String> {
+        let most = images.room.min(MAX_EMBEDDED).min(images.decodable);
+        if most == 0 {
+            return None;
+        }
         let found = self.reader.entries(place).ok()?.found;
         let entry = found.into_iter().find(|entry| entry.place() == place)?;
-        let most = self.room.load(Ordering::Relaxed).min(MAX_EMBEDDED);
-        let mut body = BoundedBuffer::new(most);
-        (self.decode)(&entry, &mut body).ok()?;
-        let data = data_url(SVG, &body.bytes);
-        let take = |room: usize| room.checked_sub(data.len());
-        let taken = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
-        taken.is_ok().then_some(data)
+        let mut body = BoundedWriter::new(Vec::new(), most);
+        let decoded = (self.decode)(&entry, &mut body);
+        images.decodable -= body.written(most);
+        decoded.ok()?;
+        Some(data_url(SVG, &body.out))
     }
 }
 
