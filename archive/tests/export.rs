@@ -179,7 +179,7 @@ fn pages_of_a_folder_lead_to_its_files() {
         "<title>t</title><link rel=stylesheet href=\"{up}/s.css@v=1.css\">\
          <a href=\"{up}/next.html#x\">next</a><a href=\"http://other.example/\">out</a>\
          <img src=\"{svg}\"><img><a href=\"{up}/p.svg.html\">svg</a>\
-         <a href=\"{up}/evil.html.txt\">evil</a><a href=\"{up}/index.html#top\">here</a>\
+         <a href=\"{up}/evil.html.bin\">evil</a><a href=\"{up}/index.html#top\">here</a>\
          <iframe src=\"{up}/frame.html\"></iframe><img><object data=\"{svg}\"></object>"
     );
     assert_eq!(page, want);

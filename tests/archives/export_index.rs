@@ -79,7 +79,7 @@ fn search_results_and_online_sessions_are_exported() {
     let (urls, folder) = exported(&daemon, "versions", &["--host", "b.test", "--versions"]);
     assert_eq!(urls, ["http://b.test/cake", "http://b.test/tea", "http://b.test/tea"]);
     let text = |name: &str| fs::read_to_string(folder.join("b.test").join(name)).unwrap();
-    assert!(text("tea.html").contains("then") && text("tea~2.html").contains("first"));
+    assert!(text("tea.html").contains("then") && text("tea+2.html").contains("first"));
     for end in ["warc.gz", "wacz"] {
         let file = daemon.home().join(format!("versions.{end}"));
         let file = file.to_str().unwrap();

@@ -26,11 +26,21 @@ const MAX_DEPTH: usize = 20;
 /// Names that some systems reserve for devices, without the digits that may follow.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "com", "lpt"];
 
-/// Extensions of documents that browsers run scripts of. Only files that were rewritten have them.
-const ACTIVE: [&str; 17] = [
-    "html", "htm", "shtml", "shtm", "xhtml", "xht", "svg", "svgz", "xml", "xsl", "xslt", "rss",
-    "atom", "rdf", "mht", "mhtml", "hta",
+/// Extensions of files that browsers show, play or offer to save, and of which they run no scripts.
+/// Systems open these files as data. Other files get none of their own extensions, because systems
+/// know many for documents with scripts and for programs.
+const INERT: [&str; 65] = [
+    "7z", "aac", "apng", "avi", "avif", "bin", "bmp", "bz2", "csv", "doc", "docx", "eot", "epub",
+    "flac", "gif", "gz", "heic", "ico", "jfif", "jpe", "jpeg", "jpg", "json", "jxl", "m4a", "m4v",
+    "md", "mid", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "odp", "ods", "odt", "oga", "ogg",
+    "ogv", "opus", "otf", "pdf", "png", "ppt", "pptx", "rar", "rtf", "tar", "tgz", "tif", "tiff",
+    "ttf", "txt", "wasm", "wav", "webm", "webp", "woff", "woff2", "xls", "xlsx", "xz", "zip",
+    "zst",
 ];
+
+/// The mark before what is added to a name. It is not `~`: FAT has a second name like `LONGFI~1.HTM`
+/// for each file with a long name.
+const MARK: char = '+';
 
 /// The names in use. They are compared without case, for file systems that ignore case.
 #[derive(Debug)]
@@ -72,7 +82,7 @@ impl Names {
         let mut folder = String::new();
         for part in &mut parts {
             while self.files.contains(&format!("{folder}{part}").to_lowercase()) {
-                part.push('~');
+                part.push(MARK);
             }
             folder = format!("{folder}{part}/");
             self.folders.insert(folder.trim_end_matches('/').to_lowercase());
@@ -91,15 +101,15 @@ impl Names {
             if !self.folders.contains(&whole) && self.files.insert(whole) {
                 break;
             }
-            free = format!("{stem}~{number}{dot}{end}");
+            free = format!("{stem}{MARK}{number}{dot}{end}");
         }
         free
     }
 }
 
-/// Adds an extension to a name if the name does not tell its media type. In a folder to browse, no
-/// file that was not rewritten has the extension of a document with scripts, or none at all: then
-/// the browser would guess the type.
+/// Adds an extension to a name if the name does not tell its media type. In a folder to browse, a
+/// file that was not rewritten has an extension of [`INERT`]. Without any, the browser would guess
+/// the type.
 fn with_extension(mut name: String, kind: &str, form: FolderForm) -> String {
     let shape = DocumentShape::of(kind);
     // Saved pages are HTML, and an SVG image is embedded in a page that shows it.
@@ -111,10 +121,10 @@ fn with_extension(mut name: String, kind: &str, form: FolderForm) -> String {
         name = format!("{name}.{end}");
     }
     if form == FolderForm::Browsable && shape == DocumentShape::Other {
-        match name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()) {
-            None => name.push_str(".bin"),
-            Some(end) if ACTIVE.contains(&end.as_str()) => name.push_str(".txt"),
-            Some(_) => {}
+        let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
+        if end.is_none_or(|end| !INERT.contains(&end.as_str())) {
+            let is_text = kind.starts_with("text/") || kind.ends_with("xml");
+            name.push_str(if is_text { ".txt" } else { ".bin" });
         }
     }
     name
@@ -125,8 +135,10 @@ fn safe(part: &str) -> String {
     let mut name = String::new();
     for (index, byte) in part.bytes().enumerate() {
         let is_plain = byte.is_ascii_alphanumeric() || b"-_~+,=@".contains(&byte);
-        let is_dot = byte == b'.' && index > 0 && index + 1 < part.len();
-        if is_plain || is_dot {
+        let next = part.as_bytes().get(index + 1);
+        let is_dot = byte == b'.' && index > 0 && next.is_some();
+        let is_alias = byte == b'~' && next.is_some_and(u8::is_ascii_digit);
+        if (is_plain || is_dot) && !is_alias {
             name.push(char::from(byte));
         } else {
             name = format!("{name}%{}", hex::encode([byte]));
@@ -135,19 +147,21 @@ fn safe(part: &str) -> String {
     if name.is_empty() {
         return "%".to_owned();
     }
-    let stem = name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    if name.len() > MAX_PART { short(&name) } else { no_device(name) }
+}
+
+/// Changes a name that some systems reserve for a device.
+fn no_device(name: String) -> String {
+    let stem = name.split(['.', MARK]).next().unwrap_or_default().to_ascii_lowercase();
     let stem = stem.trim_end_matches(|character: char| character.is_ascii_digit());
-    if DEVICES.contains(&stem) {
-        name = format!("_{name}");
-    }
-    if name.len() > MAX_PART { short(&name) } else { name }
+    if DEVICES.contains(&stem) { format!("_{name}") } else { name }
 }
 
 /// The beginning of a long name, with a digest that keeps it unique.
 fn short(name: &str) -> String {
     let begin: String = name.chars().filter(|one| *one != '/').take(MAX_PART - 33).collect();
     let digest = hex::encode(Sha256::digest(name));
-    format!("{begin}~{}", digest.get(..32).unwrap_or_default())
+    no_device(format!("{begin}{MARK}{}", digest.get(..32).unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -167,15 +181,18 @@ mod tests {
             ("http://a.example/c.png?x=1&y", "image/png", "a.example/c.png@x=1%26y.png"),
             ("http://a.example/n%2520x?q=a%26b", "text/html", "a.example/n%252520x@q=a%2526b.html"),
             ("http://a.example/n%2520x", "text/html", "a.example/n%252520x.html"),
-            ("http://a.example/C.PNG", "image/png", "a.example/C~2.PNG"),
-            ("http://a.example/c.png/d", "text/plain", "a.example/c.png~/d.txt"),
+            ("http://a.example/C.PNG", "image/png", "a.example/C+2.PNG"),
+            ("http://a.example/c.png/d", "text/plain", "a.example/c.png+/d.txt"),
             ("http://a.example/odd", "application/odd", "a.example/odd"),
-            ("http://a.example/odd/x", "application/odd", "a.example/odd~/x"),
+            ("http://a.example/odd/x", "application/odd", "a.example/odd+/x"),
             ("http://a.example:8080/con", "text/css", "a.example%3a8080/_con.css"),
             ("http://a.example/../../etc", "unk", "a.example/%2e%2e/%2e%2e/etc"),
             ("http://a.example/.htaccess", "unk", "a.example/%2ehtaccess"),
             ("http://a.example//x%00y", "unk", "a.example/%/x%2500y"),
-            ("http://index.html/x", "unk", "index.html~/x"),
+            ("http://index.html/x", "unk", "index.html+/x"),
+            ("http://a.example/LONGFI~1.HTM", "text/html", "a.example/LONGFI%7e1.HTM"),
+            ("http://a.example/~ada/", "text/html", "a.example/~ada/index.html"),
+            ("http://a.example/com1.x.y", "unk", "a.example/_com1.x.y"),
         ] {
             assert_eq!(names.of(url, kind, FolderForm::Unchanged).join("/"), want, "{url}");
         }
@@ -189,15 +206,31 @@ mod tests {
             ("http://a.example/page.xhtml", "application/xhtml+xml", "a.example/page.xhtml.html"),
             ("http://a.example/page.htm", "text/html", "a.example/page.htm"),
             ("http://a.example/a.svg", "image/svg+xml", "a.example/a.svg.html"),
-            ("http://a.example/evil.html", "application/octet-stream", "a.example/evil.html.txt"),
+            ("http://a.example/evil.html", "application/octet-stream", "a.example/evil.html.bin"),
+            ("http://a.example/evil.xhtm", "application/octet-stream", "a.example/evil.xhtm.bin"),
+            ("http://a.example/evil.HTA", "text/plain", "a.example/evil.HTA.txt"),
+            ("http://a.example/code.js", "text/javascript", "a.example/code.js.txt"),
+            ("http://a.example/s.css", "text/css", "a.example/s.css"),
+            ("http://a.example/setup.exe", "application/x", "a.example/setup.exe.bin"),
+            ("http://a.example/film.MKV", "video/x-matroska", "a.example/film.MKV"),
             ("http://a.example/evil.svg", "image/png", "a.example/evil.svg.png"),
             ("http://a.example/feed", "application/xml", "a.example/feed.xml.txt"),
-            ("http://a.example/feed.RSS", "application/octet-stream", "a.example/feed.RSS.txt"),
+            ("http://a.example/feed.RSS", "application/octet-stream", "a.example/feed.RSS.bin"),
             ("http://a.example/unknown", "application/octet-stream", "a.example/unknown.bin"),
             ("http://a.example/setup.doc", "application/msword", "a.example/setup.doc"),
         ] {
             assert_eq!(names.of(url, kind, FolderForm::Browsable).join("/"), want, "{url}");
         }
+    }
+
+    /// The folders below the twentieth are joined, so that parts of names become a name.
+    #[test]
+    fn a_shortened_name_is_no_device() {
+        let deep = format!("http://a.example/{}co/n.txt/{}/x", "a/".repeat(19), "b/".repeat(50));
+        let parts = Names::default().of(&deep, "text/html", FolderForm::Browsable);
+        assert!(parts.iter().all(|part| !part.starts_with("con.")), "{parts:?}");
+        assert!(short("co/n.txt").starts_with("_con.txt+"));
+        assert!(short("nu/l").starts_with("_nul+"));
     }
 
     #[test]
