@@ -385,7 +385,7 @@ impl Upstream {
                         Some(parent)
                             if answer.status() == StatusCode::PROXY_AUTHENTICATION_REQUIRED =>
                         {
-                            Err(self.dialer.parent_failed(parent, ParentFault::Login))
+                            Err(parent.failed(ParentFault::LoginInResponse))
                         }
                         _ => Ok(answer),
                     };
@@ -429,48 +429,8 @@ pub fn timer() -> TokioTimer {
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
+mod tests;
+#[cfg(test)]
 mod tests_http2;
 #[cfg(test)]
 mod tests_http2_connections;
-
-#[cfg(test)]
-mod tests {
-    use super::tls::Offer;
-    use super::*;
-    use crate::base::mode::{Mode, ModeSwitch};
-    use std::pin::pin;
-    use tokio::io::AsyncReadExt;
-    use tokio::net::TcpListener;
-    use tokio::time::timeout;
-
-    #[tokio::test]
-    async fn a_handshake_ends_when_the_mode_goes_offline() {
-        let patience = Duration::from_secs(60);
-        let limits = UpstreamLimits {
-            head_timeout: patience,
-            socket_timeout: patience,
-            idle_timeout: patience,
-            per_origin: 1,
-        };
-        let mode = ModeSwitch::new(Mode::Online);
-        let dialer = Dialer::new(mode.clone(), patience, patience);
-        let tls = Tls::new(&[], patience).unwrap();
-        let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
-        let mut connecting = pin!(upstream.connect(&origin, Offer::Either, None));
-        let silent = async {
-            let (mut silent, _) = listener.accept().await.unwrap();
-            silent.read_u8().await.unwrap();
-            silent
-        };
-        let _silent = tokio::select! {
-            _ = &mut connecting => panic!("nobody has answered"),
-            silent = silent => silent,
-        };
-        mode.set(Mode::Offline);
-        let ended = timeout(Duration::from_secs(10), connecting).await.unwrap();
-        assert!(matches!(ended, Err(Failure::Offline)));
-    }
-}

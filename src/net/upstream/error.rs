@@ -222,7 +222,7 @@ impl Failure {
             Failure::Certificate { .. }
                 | Failure::Inward { .. }
                 | Failure::UnknownHost { may_pass: false, .. }
-                | Failure::Parent { fault: ParentFault::Login, .. }
+                | Failure::Parent { fault: ParentFault::Login | ParentFault::LoginInResponse, .. }
                 | Failure::RequestBody(_)
                 | Failure::Unsendable(_)
                 | Failure::TooLarge { .. }

@@ -97,6 +97,13 @@ pub enum ParentFault {
         "it refuses the user and password of [proxy] auth-username and auth-password, or wants them"
     )]
     Login,
+    /// The response to a request that the parent received whole is a `407`. It may be that of the
+    /// origin, which has processed the request then.
+    #[error(
+        "the response is 407: the parent refuses the user and password of [proxy] auth-username \
+         and auth-password, or wants them"
+    )]
+    LoginInResponse,
     /// The parent answers CONNECT with an error status.
     #[error("it refuses to connect, with status {0}")]
     Status(u16),
@@ -127,7 +134,7 @@ impl ParentFault {
         match self {
             Self::Connect(failure) => !matches!(**failure, Failure::Offline),
             Self::Login | Self::NotHttp | Self::NotSocks | Self::CutShort(_) | Self::Silent => true,
-            Self::Status(_) | Self::Socks(_) | Self::TooLong(_) => false,
+            Self::LoginInResponse | Self::Status(_) | Self::Socks(_) | Self::TooLong(_) => false,
         }
     }
 
