@@ -9,6 +9,7 @@ use wwwoffle_spool::{Options, Spool, UserPages};
 use super::{Daemon, DaemonParts};
 use crate::base::clock;
 use crate::base::live::Live;
+use crate::base::log::access::AccessLog;
 use crate::base::mode::Mode;
 use crate::fetch::context::FetchContext;
 use crate::proxy::context::ProxyContext;
@@ -22,6 +23,15 @@ pub(crate) struct TestDaemon(Arc<Daemon>);
 impl TestDaemon {
     /// A daemon on a new spool in `root`, without a configuration file.
     pub(crate) fn new(root: &TempDir, config: Config, mode: Mode) -> Self {
+        Self::build(root, config, mode, None)
+    }
+
+    /// The same with an access log.
+    pub(crate) fn logging(root: &TempDir, config: Config, mode: Mode, log: AccessLog) -> Self {
+        Self::build(root, config, mode, Some(log))
+    }
+
+    fn build(root: &TempDir, config: Config, mode: Mode, access_log: Option<AccessLog>) -> Self {
         let spool = Spool::open(root.path(), &Options::default()).unwrap().0;
         let parts = DaemonParts {
             live: Live::without_file(config),
@@ -30,7 +40,7 @@ impl TestDaemon {
             mode: mode.into(),
             listening: vec!["127.0.0.1:8080".parse().unwrap()],
             templates: UserPages::default(),
-            access_log: None,
+            access_log,
             fixture: None,
         };
         Self(Daemon::build(parts).unwrap())

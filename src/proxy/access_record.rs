@@ -99,9 +99,14 @@ impl AccessRecord {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
+    /// Notes the status, unless one is known already.
+    pub(super) fn set_status(&self, status: StatusCode) {
+        let _is_first = self.status.set(status);
+    }
+
     /// Notes the response, and counts its body as it is sent.
     pub(super) fn follow(self: Arc<Self>, response: Response<Body>) -> Response<Body> {
-        let _is_first = self.status.set(response.status());
+        self.set_status(response.status());
         if let Some(status) = response.extensions().get::<CacheStatus>() {
             self.set_outcome(Outcome::from(*status));
         }

@@ -13,6 +13,7 @@ use tracing::debug;
 use wwwoffle_config::{Config, UrlParts};
 
 use super::Client;
+use super::access_record::AccessRecord;
 use super::body::{self, Body};
 use super::client_connection::ClientConnection;
 use super::counted_stream::CountedStream;
@@ -169,6 +170,21 @@ fn has_rejected(context: &ProxyContext, mode: Mode, client: SocketAddr, site: &H
         && context.clients.tls.rejections.has(client.ip(), site.host(), clock::now())
 }
 
+/// Passes on a connection that the firewall redirected to us, as [`pass_on`]. The access log has it
+/// as the `CONNECT` that its client would have sent to a proxy.
+pub(crate) async fn pass_on_redirected(
+    context: &ProxyContext,
+    origin: &Origin,
+    mut connection: ClientConnection,
+    client: impl AsyncRead + AsyncWrite + Unpin,
+    first: &[u8],
+) {
+    let request = Request::connect(origin.to_string()).body(()).unwrap_or_default();
+    let log = context.traffic.access_log.as_ref();
+    connection.access = log.map(|log| AccessRecord::begin(log, &connection, &request));
+    pass_on(context, origin, &connection, client, first).await;
+}
+
 /// Converts a connection into a tunnel after its client has received the `200` and sent `first`. An
 /// error response is no longer possible, so a failure only closes the connection.
 pub(crate) async fn pass_on(
@@ -178,12 +194,20 @@ pub(crate) async fn pass_on(
     client: impl AsyncRead + AsyncWrite + Unpin,
     first: &[u8],
 ) {
+    // After a CONNECT, the status of its response is known already.
+    let record_status = |status| {
+        if let Some(record) = &connection.access {
+            record.set_status(status);
+        }
+    };
     let site = HttpsSite::of(&origin.host, origin.port, &context.base.local);
     if site.is_ok_and(|site| context.base.config().dont_get.urls.matches(site.url()).is_some()) {
+        record_status(StatusCode::FORBIDDEN);
         return debug!(%origin, "blocked");
     }
     let owner = connection.owner();
     if quota::begin_request(context, &owner).is_err() {
+        record_status(StatusCode::TOO_MANY_REQUESTS);
         return debug!(%origin, %owner, "the quota is used up");
     }
     let dialled = tokio::select! {
@@ -191,8 +215,14 @@ pub(crate) async fn pass_on(
         () = context.base.tasks.stopping() => return,
     };
     match dialled {
-        Ok(upstream) => splice(context, origin, connection, (client, upstream), first).await,
-        Err(failure) => debug!(%origin, failure = failure.chain(), "no tunnel"),
+        Ok(upstream) => {
+            record_status(StatusCode::OK);
+            splice(context, origin, connection, (client, upstream), first).await;
+        }
+        Err(failure) => {
+            record_status(failure.status());
+            debug!(%origin, failure = failure.chain(), "no tunnel");
+        }
     }
 }
 
@@ -290,15 +320,46 @@ fn refuse(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::log::access::{AccessLog, AccessLogSink};
     use crate::daemon::testing::TestDaemon;
     use crate::net::upstream::Scheme;
     use std::pin::pin;
     use tokio::io::duplex;
     use tokio::net::{TcpListener, TcpSocket};
-    use wwwoffle_config::Config;
+    use wwwoffle_config::{AccessLogFormat, Config, LogTo};
 
     fn context(root: &tempfile::TempDir) -> Arc<ProxyContext> {
         TestDaemon::new(root, Config::default(), Mode::Online).proxy()
+    }
+
+    #[tokio::test]
+    async fn a_redirected_tunnel_is_in_the_access_log() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("access.log");
+        let sink = AccessLogSink::open(&LogTo::File(path.clone())).unwrap();
+        let log = AccessLog::start(sink, AccessLogFormat::Combined).unwrap();
+        let spool = tempfile::tempdir().unwrap();
+        let context = TestDaemon::logging(&spool, Config::default(), Mode::Online, log).proxy();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let origin = Origin::here(Scheme::Https, "127.0.0.1", address.port());
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(b"12345").await.unwrap();
+        };
+        let connect = || {
+            let connection = ClientConnection::new(address, address.ip(), Arc::new(()));
+            pass_on_redirected(&context, &origin, connection, tokio::io::empty(), b"hello")
+        };
+        tokio::join!(connect(), serve);
+        drop(listener);
+        connect().await;
+        context.traffic.access_log.as_ref().unwrap().finish();
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        let begin = format!("\"CONNECT {address} HTTP/1.1\"");
+        assert!(lines[0].contains(&format!("{begin} 200 5 ")), "{text}");
+        assert!(lines[1].contains(&format!("{begin} 502 0 ")), "{text}");
     }
 
     #[tokio::test]

@@ -116,7 +116,7 @@ async fn secure(
             }
         }
         Some((Course::PassOn, origin)) => {
-            tunnel::pass_on(proxy, &origin, &connection, stream, &bytes).await;
+            tunnel::pass_on_redirected(proxy, &origin, connection, stream, &bytes).await;
         }
         Some((Course::Close, _)) | None => {}
     }
