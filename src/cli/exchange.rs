@@ -62,7 +62,10 @@ pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResu
                 print_report(path, &report, typed, terminal)?;
                 if let Some((own, asked)) = sessions {
                     terminal.stdout.flush()?;
-                    record_sessions(own, settings, asked, terminal)?;
+                    let recorded = record_sessions(own, settings, asked, terminal)?;
+                    if recorded != ExitStatus::Done {
+                        status = recorded;
+                    }
                 }
             }
             // A bad archive does not stop the others.
@@ -176,17 +179,17 @@ fn import_locally(
 }
 
 /// Records the requests of earlier sessions in the index. The entries are already imported, so a
-/// failure is a warning.
+/// failure is reported, and the import goes on.
 fn record_sessions(
     own: &ImportSpool,
     settings: &Settings<'_>,
     asked: Result<EarlierRequests, wwwoffle_spool::Error>,
     terminal: &mut Terminal<'_>,
-) -> VerbResult<()> {
+) -> VerbResult<ExitStatus> {
     let why = match asked {
-        Ok(asked) if asked.is_empty() => return Ok(()),
+        Ok(asked) if asked.is_empty() => return Ok(ExitStatus::Done),
         Ok(asked) => match record_session_requests(&own.spool, settings.local_host()?, asked) {
-            Ok(true) => return Ok(()),
+            Ok(true) => return Ok(ExitStatus::Done),
             Ok(false) => "the index is not complete yet".to_owned(),
             Err(error) => error_chain(&error),
         },
@@ -196,7 +199,7 @@ fn record_sessions(
         terminal.stderr,
         "wwwoffle: the requests of earlier sessions are not in the lists: {why}"
     )?;
-    Ok(())
+    Ok(ExitStatus::Failed)
 }
 
 /// Records the requests in the index, and waits at most [`INDEX_WITHIN`]. Returns whether they are
@@ -302,4 +305,35 @@ fn print_report(
         writeln!(out, "    … only the first {SHOWN} are listed")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Environment;
+
+    #[test]
+    fn an_import_fails_if_it_cannot_record_sessions() {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &wwwoffle_spool::Options::default()).unwrap();
+        let own = ImportSpool { spool, identity: None };
+        let environment = Environment::default();
+        let settings = Settings::new(None, None, &environment);
+        let unreadable = || wwwoffle_spool::Reader::open(&root.path().join("none")).unwrap_err();
+        for (asked, want) in
+            [(Ok(Vec::new()), ExitStatus::Done), (Err(unreadable()), ExitStatus::Failed)]
+        {
+            let (mut stdin, mut stdout, mut stderr) = (std::io::empty(), Vec::new(), Vec::new());
+            let mut terminal = Terminal {
+                stdin: &mut stdin,
+                stdout: &mut stdout,
+                stderr: &mut stderr,
+                live: false,
+                typed: false,
+            };
+            let status = record_sessions(&own, &settings, asked, &mut terminal).unwrap();
+            assert_eq!(status, want);
+            assert_eq!(stderr.is_empty(), want == ExitStatus::Done);
+        }
+    }
 }
