@@ -195,9 +195,13 @@ pub(super) async fn monitor_daily(caller: &Caller, url: &str) -> Result<(), Want
     Ok(())
 }
 
-/// Parses the schedule: a line of cron in the field `cron`, or else the choice in the field `every`,
-/// or else the fields of WWWOFFLE 2.9. If no month is checked, all months count, and likewise for the days of the week.
+/// Parses the schedule: the choice in the field `every`. If that is to set times, or is missing: a
+/// line of cron in the field `cron`, or else the fields of WWWOFFLE 2.9. If no month is checked, all
+/// months count, and likewise for the days of the week.
 fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
+    if let Some(schedule) = Preset::meant(form).schedule() {
+        return Ok(schedule);
+    }
     let text = |name: &str| form.value(name).map(str::trim).filter(|text| !text.is_empty());
     if let Some(line) = text("cron") {
         let fault = || {
@@ -205,9 +209,6 @@ fn schedule(form: &SubmittedForm) -> Result<Schedule, Vec<FormFault>> {
             vec![FormFault::new("cron", text.with("example", "30 6 * * 1-5"))]
         };
         return line.parse().map_err(|_: ParseScheduleError| fault());
-    }
-    if let Some(schedule) = Preset::chosen(form).and_then(Preset::schedule) {
-        return Ok(schedule);
     }
     let checked = |name: &str, numbers: std::ops::RangeInclusive<u8>| {
         let is_checked = |number: &u8| form.value(&format!("{name}{number}")).is_some();
@@ -270,8 +271,15 @@ mod tests {
             ("dofm=*&hofd=*", "0 * * * *"),
             ("cron=30+6+*+*+mon-fri&hofd=7", "30 6 * * 1-5"),
             ("cron=@weekly", "0 0 * * 0"),
-            ("every=hour&hofd=6&dofm=x", "0 * * * *"),
-            ("every=day&hofd=6", "0 0 * * *"),
+            ("every=hour&hofd=0&dofm=*", "0 * * * *"),
+            // Typed times count.
+            ("every=day&hofd=6", "0 6 * * *"),
+            ("every=day&dofw1=Y&hofd=0", "0 0 * * 1"),
+            // Times with which the form was filled in do not.
+            ("every=day&was=times&cron=%40online", "0 0 * * *"),
+            ("every=day&was=times&cron=30+6+*+*+1-5", "0 0 * * *"),
+            ("every=hour&was=times&hofd=6&dofw1=Y", "0 * * * *"),
+            ("every=times&was=times&cron=30+6+*+*+1-5", "30 6 * * 1-5"),
             ("every=week", "0 0 * * 0"),
             ("every=month", "0 0 1 * *"),
             ("every=online", "@online"),
@@ -290,6 +298,7 @@ mod tests {
             ("dofm=x&hofd=-", &["dofm", "hofd"]),
             ("mofy2=Y&dofm=30", &["dofm"]),
             ("cron=x&hofd=24", &["cron"]),
+            ("every=hour&dofm=x", &["dofm"]),
         ] {
             let form =
                 SubmittedForm::parse(Some("application/x-www-form-urlencoded"), fields.as_bytes());

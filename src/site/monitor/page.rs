@@ -177,9 +177,12 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
     let [minutes, hours, days, ..] = schedule.map(|it| it.fields()).unwrap_or_default();
     // WWWOFFLE 2.9 supports full hours only, and a day must match both sets: the days of the month
     // and the days of the week.
+    let is_times = Preset::of(schedule) == Preset::Times;
     let by_sets = schedule.filter(|it| {
         let [_, hours, days, months, weekdays] = it.fields();
-        minutes == "0" && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)
+        is_times
+            && minutes == "0"
+            && Schedule::of_sets(&months, &days, &weekdays, &hours).as_ref() == Ok(it)
     });
     let is_all = by_sets.is_none();
     let boxes = |name: &str, labels: &[Text], first: u8, is_in: &dyn Fn(u8) -> bool| {
@@ -195,14 +198,16 @@ pub fn options(shell: &Shell, options: &MonitorForm<'_>) -> RenderedPage {
         value: options.url,
         is_known: schedule.is_some(),
         presets: presets(Preset::of(schedule)),
+        // Whether the times below are those of the current schedule.
+        was_times: is_times,
         // Whether the choices that few people need are shown.
-        is_open: Preset::of(schedule) == Preset::Times,
+        is_open: is_times,
         months: boxes("mofy", &MONTHS, 1, &|month| by_sets.is_some_and(|it| it.has_month(month))),
         weekdays: boxes("dofw", &WEEKDAYS, 0, &|day| by_sets.is_some_and(|it| it.has_weekday(day))),
         days: by_sets.map_or_else(|| "*".to_owned(), |_| days),
         hours: by_sets.map_or_else(|| "0".to_owned(), |_| hours),
         // The schedule as a line of cron, if the fields of WWWOFFLE 2.9 cannot express it.
-        cron: schedule.filter(|_| is_all).map_or_else(String::new, |it| it.to_string()),
+        cron: schedule.filter(|_| is_all && is_times).map_or_else(String::new, |it| it.to_string()),
         links: match &options.spec {
             Some(spec) => link_fields(&spec.depth.to_string(), &spec.scope),
             None => link_fields("0", &Scope::default()),
@@ -245,7 +250,8 @@ pub fn options_again(
         url: ShownUrl::new(value("url")),
         value: value("url"),
         is_known: false,
-        presets: presets(Preset::chosen(form).unwrap_or(Preset::Times)),
+        presets: presets(Preset::meant(form)),
+        was_times: form.value("was") == Some(Preset::Times.as_str()),
         is_open: true,
         months: boxes("mofy", &MONTHS, 1),
         weekdays: boxes("dofw", &WEEKDAYS, 0),

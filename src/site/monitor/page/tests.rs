@@ -88,9 +88,15 @@ fn the_form_starts_with_the_current_schedule() {
         (Some("0 6 1-7 * 1 and"), 13, "", "1-7", "6"),
         (Some("30 6 * * 1-5"), 19, "30 6 * * 1-5", "*", "0"),
         (Some("0 6 1 * 1"), 19, "0 6 1 * 1", "*", "0"),
+        // A schedule with a name leaves the times as they are initially.
+        (Some("@online"), 19, "", "*", "0"),
+        (Some("@hourly"), 19, "", "*", "0"),
+        (Some("@weekly"), 19, "", "*", "0"),
     ] {
         let body = form(schedule);
         assert_eq!(checked(&body), boxes, "{schedule:?}");
+        let is_named = schedule.is_none_or(|schedule| schedule.starts_with('@'));
+        assert_eq!(body.contains("name=\"was\" value=\"times\""), !is_named, "{schedule:?}");
         for (name, value) in [("cron", cron), ("dofm", days), ("hofd", hours), ("versions", "7")] {
             let want = format!("name=\"{name}\" value=\"{value}\"");
             assert!(body.contains(&want), "{want} in {body}");
