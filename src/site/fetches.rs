@@ -9,7 +9,6 @@ pub(super) mod plan_call;
 pub mod progress;
 
 use hyper::Response;
-use hyper::header::{HeaderValue, REFRESH};
 use wwwoffle_spool::{RequestKind, RunId};
 use wwwoffle_url::{split_form_args, url_decode_form_args};
 
@@ -48,9 +47,6 @@ use wwwoffle_api::scope::Scope;
 
 /// Path of the list.
 pub(super) const LIST: &str = "/fetches/";
-
-/// Delay in seconds before a browser reloads the list.
-const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 /// Maximum link depth for the form of a message page.
 const DEEPEST_FOR_SITE: u16 = 2;
@@ -144,17 +140,11 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
     done.unwrap_or_else(|error| failed(caller, &error))
 }
 
-/// Shows the list of fetches. While a fetch or a download is running, the browser reloads the list
-/// periodically.
+/// Shows the list of fetches.
 pub(super) fn list(caller: &Caller) -> Response<Body> {
     let runs = all(caller).runs;
     let downloads = status::downloads(caller);
-    let page = page::list(&caller.shell, &runs, &downloads);
-    let mut response = caller.page(page);
-    if !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none()) {
-        response.headers_mut().insert(REFRESH, AGAIN);
-    }
-    response
+    caller.page(page::list(&caller.shell, &runs, &downloads))
 }
 
 /// Validates the token of a form as one that is valid only for the ticket of the form or, without a

@@ -69,17 +69,37 @@ impl Extent {
     }
 }
 
+/// Name of the field that says how the form was filled in.
+pub(super) const WAS: &str = "was";
+
 /// [`MAX_DEPTH`] as a form sends it.
 const DEEPEST: &str = "1000";
 
-/// Replaces the field `extent` of a form by the fields that it stands for. A form without it, such
-/// as that of WWWOFFLE 2.9, stays as it is.
+/// Returns the value of the field [`WAS`]: the depth and the scope with which the form is filled
+/// in.
+pub(super) fn filled_in(depth: &str, scope: &Scope) -> String {
+    format!("{} {scope}", depth.trim())
+}
+
+/// Replaces the field `extent` of a form by the fields that it stands for, unless the person
+/// changed the depth or the scope: then these count. A form without it, such as that of WWWOFFLE
+/// 2.9, stays the same.
 pub(super) fn expand<'a>(fields: Vec<(&'a str, &'a str)>) -> Vec<(&'a str, &'a str)> {
-    let chosen = fields.iter().find(|(name, _)| *name == Extent::FIELD).map(|(_, value)| *value);
+    let value =
+        |field: &str| fields.iter().find(|(name, _)| *name == field).map(|(_, value)| value.trim());
+    let chosen = value(Extent::FIELD);
     let extent = Extent::ALL.into_iter().find(|extent| Some(extent.as_str()) == chosen);
-    let set = extent.and_then(Extent::fields);
-    let is_replaced =
-        |name: &str| name == Extent::FIELD || (set.is_some() && matches!(name, "depth" | "method"));
+    let is_changed = value(WAS).is_some_and(|was| {
+        let (depth, scope) = was.split_once(' ').unwrap_or_default();
+        value("depth").is_some_and(|it| it != depth)
+            || value("method").is_some_and(|it| it != scope)
+    });
+    let set = extent.filter(|_| !is_changed).and_then(Extent::fields);
+    let is_replaced = |name: &str| match name {
+        Extent::FIELD | WAS => true,
+        "depth" | "method" => set.is_some(),
+        _ => false,
+    };
     let mut fields: Vec<_> = fields.into_iter().filter(|(name, _)| !is_replaced(name)).collect();
     if let Some((depth, method)) = set {
         fields.extend([("depth", depth), ("method", method)]);
@@ -111,6 +131,25 @@ mod tests {
             let spec = read(extent);
             assert_eq!((spec.depth, &spec.scope), (depth, &scope), "{extent}");
             assert!(Extent::of(&spec).as_str() == extent || extent == "<b>", "{extent}");
+        }
+        // What the person changed counts, and not what the form was filled in with.
+        for (was, extent, depth, method, want) in [
+            ("0 host", "page", "3", "host", (3, Scope::Host)),
+            ("0 host", "site", "0", "any", (0, Scope::Any)),
+            ("0 host", "site", "0", "host", (MAX_DEPTH, Scope::Site)),
+            ("7 any", "page", "7", "any", (0, Scope::Host)),
+            ("7 any", "own", "8", "any", (8, Scope::Any)),
+            ("0 http://*/a b", "page", "0", "http://*/a b", (0, Scope::Host)),
+        ] {
+            let fields = vec![
+                ("url", "http://a/"),
+                ("was", was),
+                ("extent", extent),
+                ("depth", depth),
+                ("method", method),
+            ];
+            let spec = RecursiveRequest::read(expand(fields)).unwrap().spec;
+            assert_eq!((spec.depth, spec.scope), want, "{was}, {extent}, {depth}, {method}");
         }
         let former = vec![("url", "http://a/"), ("depth", "2")];
         assert_eq!(expand(former.clone()), former);

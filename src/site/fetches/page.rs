@@ -1,7 +1,7 @@
 //! The local pages `/refresh-options/` (a form that fetches a page with its sub-resources and
 //! follows its links) and `/fetches/` (the list of these fetches).
 
-use super::extent::Extent;
+use super::extent::{Extent, filled_in};
 use super::{plan, progress};
 use crate::base::shown::{self, ShownUrl};
 use crate::base::text::{Text, tr};
@@ -92,6 +92,8 @@ fn form(
         // Whether the choices that few people need are shown.
         is_open: !faults.is_empty() || Extent::of(spec) == Extent::Own,
         links: link_fields(depth, &spec.scope),
+        // How the fields of `links` are filled in.
+        was: filled_in(depth, &spec.scope),
         force: spec.force,
         parts: check_boxes(spec),
         // `None` if the data saver is off.
@@ -135,7 +137,10 @@ pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> Rend
         view! { id: download.id, url: ShownUrl::new(&download.url), text }
     };
     let downloads = downloads.iter().take(SHOWN_DOWNLOADS).map(row).collect::<Vec<_>>();
-    shell.page("fetches.html", 200, &view! { downloads, more, fetches, most_failures })
+    // Without the script, the browser reloads the page while something is running.
+    let is_running = !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none());
+    let view = view! { downloads, more, fetches, most_failures, is_running };
+    shell.page("fetches.html", 200, &view)
 }
 
 #[cfg(test)]
