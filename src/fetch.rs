@@ -55,7 +55,7 @@ use crate::proxy::context::QueueWorker;
 use crate::proxy::download::Meter;
 use crate::storage::store::timestamp;
 use budget::{Budget, ExhaustedBudget};
-use gauge::Tally;
+use gauge::{Gauge, Tally};
 use last::LastFetches;
 use recurse::ask_robots::RobotsCache;
 use recurse::runs::Runs;
@@ -132,14 +132,15 @@ impl Fetcher {
     }
 
     /// The progress of the queue since the fetch began, with `left` requests left. The time left is
-    /// estimated only if the mode allows fetching now (`moves`).
+    /// estimated with `gauge`, only if the mode allows fetching now (`moves`).
     #[must_use]
-    pub fn queue_progress(&self, left: u64, moves: bool) -> TotalProgress {
+    pub fn queue_progress(&self, left: u64, moves: bool, gauge: &mut Gauge) -> TotalProgress {
         let (bytes, spent) = {
             let mut budget = lock(&self.budget);
             (budget.of_fetch(), budget.spent())
         };
-        lock(&self.tally).progress(bytes, left, moves && spent.is_none(), Instant::now())
+        let counted = lock(&self.tally).progress(bytes, left);
+        gauge.measure(counted, moves && spent.is_none(), Instant::now())
     }
 
     /// The result of the last fetch of the queue that did anything.

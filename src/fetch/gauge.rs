@@ -33,7 +33,6 @@ impl Gauge {
 pub(super) struct Tally {
     done: u64,
     failed: u64,
-    gauge: Gauge,
 }
 
 impl Tally {
@@ -44,16 +43,9 @@ impl Tally {
     }
 
     /// The progress, with the received `bytes` and the number of requests `left`.
-    pub(super) fn progress(
-        &mut self,
-        bytes: u64,
-        left: u64,
-        moves: bool,
-        now: Instant,
-    ) -> TotalProgress {
+    pub(super) fn progress(&self, bytes: u64, left: u64) -> TotalProgress {
         let (done, failed) = (self.done, self.failed);
-        let counted = TotalProgress { done, failed, left, bytes, ..TotalProgress::default() };
-        self.gauge.measure(counted, moves, now)
+        TotalProgress { done, failed, left, bytes, ..TotalProgress::default() }
     }
 }
 
@@ -70,12 +62,13 @@ mod tests {
             (true, [40, 50, 60], None),
             (true, [20, 10, 0], None),
         ] {
-            let (mut tally, start) = (Tally::default(), Instant::now());
+            let (mut tally, mut gauge) = (Tally::default(), Gauge::default());
+            let start = Instant::now();
             let mut last = TotalProgress::default();
             for (index, left) in (0_u64..).zip(left) {
                 tally.count(true);
                 let now = start + Duration::from_secs(5 * index);
-                last = tally.progress(index * 10_000, left, moves, now);
+                last = gauge.measure(tally.progress(index * 10_000, left), moves, now);
             }
             tally.count(false);
             assert_eq!(last.seconds_left, want, "{moves} {left:?}");

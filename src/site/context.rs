@@ -10,6 +10,7 @@ use crate::fetch::context::FetchContext;
 use crate::net::context::NetContext;
 use crate::page::context::PageContext;
 use crate::proxy::context::ProxyContext;
+use crate::site::api::events::{MAX_STREAMS, SharedCounts};
 use crate::storage::context::StorageContext;
 
 /// The context of our own web site: the contexts of the layers that the site shows and controls,
@@ -49,6 +50,10 @@ pub struct PageLimits {
     pub exports: Arc<Semaphore>,
     /// The permits for source pages, each of which is completely in memory.
     pub sources: Arc<Semaphore>,
+    /// The permits for event streams.
+    pub streams: Arc<Semaphore>,
+    /// The numbers of the queue, shared by the event streams.
+    pub(in crate::site) counts: SharedCounts,
 }
 
 impl Default for PageLimits {
@@ -56,6 +61,8 @@ impl Default for PageLimits {
         Self {
             exports: Arc::new(Semaphore::new(crate::site::lists::export::AT_ONCE)),
             sources: Arc::new(Semaphore::new(crate::site::info::source::AT_ONCE)),
+            streams: Arc::new(Semaphore::new(MAX_STREAMS)),
+            counts: SharedCounts::default(),
         }
     }
 }

@@ -4,19 +4,26 @@
 //! Each message holds the current state, not a change, and is created only when the reader can
 //! accept it. So a slow reader misses only intermediate states, and delays no other task.
 
+mod counts;
+
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::{Method, Response, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
+pub(in crate::site) use self::counts::SharedCounts;
 use crate::fetch::gauge::Gauge;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::{self, Body};
+use crate::proxy::reply;
 use crate::site::caller::Caller;
 use crate::site::fetches::call as runs;
 use crate::site::status;
@@ -35,6 +42,12 @@ const ALIVE_EVERY: Duration = Duration::from_secs(15);
 /// the caller is checked again.
 const LIFETIME: Duration = Duration::from_secs(60 * 60);
 
+/// Maximum number of streams at the same time.
+pub(in crate::site) const MAX_STREAMS: usize = 256;
+
+/// Value of `Retry-After` if there are [`MAX_STREAMS`] streams, in seconds.
+const BUSY_FOR: HeaderValue = HeaderValue::from_static("30");
+
 /// Maximum number of downloads in a message.
 const MAX_DOWNLOADS: usize = 100;
 
@@ -46,13 +59,20 @@ const ALIVE: &[u8] = b":\n\n";
 
 /// Starts a stream for `caller`. The response to HEAD has no body.
 pub(in crate::site) fn answer(caller: &Caller, method: &Method) -> Response<Body> {
-    let stream = if method == Method::HEAD { body::empty() } else { body_for(caller.clone()) };
-    caller.other(StatusCode::OK, Some(EVENTS), stream)
+    if method == Method::HEAD {
+        return caller.other(StatusCode::OK, Some(EVENTS), body::empty());
+    }
+    let Ok(turn) = Arc::clone(&caller.context.limits.streams).try_acquire_owned() else {
+        let mut response = reply::plain(503, "too many event streams are open; try again later");
+        response.headers_mut().insert(RETRY_AFTER, BUSY_FOR);
+        return response;
+    };
+    caller.other(StatusCode::OK, Some(EVENTS), body_for(caller.clone(), turn))
 }
 
 /// Returns the body of the stream. Dropping the body ends the stream and has no other effect.
-fn body_for(caller: Caller) -> Body {
-    let frames = stream::unfold(EventStream::new(caller), |mut telling| async move {
+fn body_for(caller: Caller, turn: OwnedSemaphorePermit) -> Body {
+    let frames = stream::unfold(EventStream::new(caller, turn), |mut telling| async move {
         let message = telling.next().await?;
         Some((Ok::<_, BoxError>(Frame::data(message)), telling))
     });
@@ -69,17 +89,30 @@ struct EventStream {
     last: Option<ProgressStep>,
     /// The time when a message or a comment was last sent.
     last_sent: Instant,
+    /// The measured speed of the queue.
+    whole: Gauge,
     /// The measured speed of each running recursive fetch, by its ID.
     runs: HashMap<String, Gauge>,
+    /// The permit of this stream, one of [`MAX_STREAMS`].
+    _turn: OwnedSemaphorePermit,
 }
 
 impl EventStream {
-    fn new(caller: Caller) -> Self {
+    fn new(caller: Caller, turn: OwnedSemaphorePermit) -> Self {
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let now = Instant::now();
-        let runs = HashMap::new();
-        Self { caller, look, begun: now, has_begun: false, last: None, last_sent: now, runs }
+        Self {
+            caller,
+            look,
+            begun: now,
+            has_begun: false,
+            last: None,
+            last_sent: now,
+            whole: Gauge::default(),
+            runs: HashMap::new(),
+            _turn: turn,
+        }
     }
 
     /// Returns the next message. `None` ends the stream: the daemon stops, or [`LIFETIME`] has
@@ -97,7 +130,7 @@ impl EventStream {
             if self.begun.elapsed() >= LIFETIME {
                 return None;
             }
-            let step = self.step();
+            let step = self.step().await?;
             if self.last.as_ref() != Some(&step) {
                 let message = message(&step)?;
                 (self.last, self.last_sent) = (Some(step), Instant::now());
@@ -110,24 +143,24 @@ impl EventStream {
         }
     }
 
-    /// Returns the current state, with the downloads and recursive fetches that the caller may see.
-    fn step(&mut self) -> ProgressStep {
+    /// Returns the current state, with the requests, downloads and recursive fetches that the
+    /// caller may see. `None` if the daemon stops.
+    async fn step(&mut self) -> Option<ProgressStep> {
         let context = &self.caller.context;
-        let (queue, may_dial) = (status::counts(context), context.base.mode.now().may_dial());
+        let queue = context.limits.counts.for_caller(&self.caller).await?;
+        let may_dial = context.base.mode.now().may_dial();
+        let left = queue.waiting.saturating_add(queue.active);
         let mut downloads = status::downloads(&self.caller);
         let surplus = downloads.len().saturating_sub(MAX_DOWNLOADS);
         downloads.truncate(MAX_DOWNLOADS);
-        ProgressStep {
+        Some(ProgressStep {
             mode: context.base.mode.now(),
             queue,
-            whole: context
-                .fetch
-                .fetcher
-                .queue_progress(queue.waiting.saturating_add(queue.active), may_dial),
+            whole: context.fetch.fetcher.queue_progress(left, may_dial, &mut self.whole),
             downloads,
             more: u64::try_from(surplus).unwrap_or(u64::MAX),
             runs: self.runs(may_dial),
-        }
+        })
     }
 
     fn runs(&mut self, moves: bool) -> Vec<RunStep> {
