@@ -33,8 +33,9 @@ pub struct WillGet<'a> {
     pub likes: &'a [SimilarPage],
     /// Whether older versions of the page are stored.
     pub has_versions: bool,
-    /// The position of the request among those of the same person, from 1, and their number.
-    pub position: (u64, u64),
+    /// The position of the request among the waiting ones of the same person, from 1, and their
+    /// number. `None` if the request does not wait.
+    pub position: Option<(u64, u64)>,
 }
 
 /// Renders the page, with status 504, so that a program does not mistake it for the requested page.
@@ -61,8 +62,8 @@ pub fn page(shell: &Shell, will_get: &WillGet<'_>) -> RenderedPage {
             here: shown::bytes(here),
             total: total.map(shown::bytes),
         }),
-        position: will_get.position.0,
-        waiting: will_get.position.1,
+        position: will_get.position.map(|(position, _)| position),
+        waiting: will_get.position.map(|(_, waiting)| waiting),
         priority: will_get.priority,
         priority_token: will_get.priority_token,
         fetch: will_get.fetch.and_then(|fetch| fetch_form(&fetch, shell)),
@@ -96,11 +97,11 @@ mod tests {
             fetch: None,
             likes: &[],
             has_versions: false,
-            position: (1, 1),
+            position: Some((1, 1)),
         };
         let likes = [like("http://a.example/p/")];
         let like = WillGet { likes: &likes, has_versions: true, ..new };
-        let first = WillGet { priority: Priority::First, position: (2, 15), ..new };
+        let first = WillGet { priority: Priority::First, position: Some((2, 15)), ..new };
         let fetch = FetchOffer { url: "http://a.example/p", token: "ef56" };
         let fetch = WillGet { fetch: Some(fetch), ..new };
         let old = WillGet { recorded: Some(time()), last_error: Some("refused"), ..new };
@@ -175,7 +176,7 @@ mod tests {
                 fetch: Some(FetchOffer { url: hostile, token: key }),
                 likes: &[like(hostile)],
                 has_versions: true,
-                position: (u64::MAX, u64::MAX),
+                position: Some((u64::MAX, u64::MAX)),
             };
             assert_harmless(&page(&shell(), &will_get));
         }

@@ -7,8 +7,12 @@ use hyper::header::{
     WWW_AUTHENTICATE,
 };
 use hyper::{Method, Request, Response};
+use jiff::Timestamp;
 use tracing::debug;
-use wwwoffle_spool::{AddOutcome, Error as SpoolError, Outgoing, RequestKind, Secrets};
+use wwwoffle_spool::{
+    AddOutcome, Error as SpoolError, Outgoing, OutgoingSummary, QueuePosition, RequestKind,
+    RequestState, Secrets,
+};
 
 use super::ask::{self, ProxyRequest};
 use super::body::Body;
@@ -81,20 +85,33 @@ pub(super) async fn queue_page(context: &ProxyContext, ask: &ProxyRequest) -> Re
     reply::with_status(response, CacheStatus::Queued)
 }
 
-/// Returns the position of a queued request among those of the same person, from 1, and their
-/// number. The requests of other people are not counted, so that the page does not reveal them.
-fn position(context: &ProxyContext, ask: &ProxyRequest, key: Key) -> (u64, u64) {
-    let queue = context.storage.store.spool().queue();
-    let own = queue.summary(&key).map(|summary| summary.position());
+/// Returns the position of a queued request among the waiting ones of the same person, from 1, and
+/// their number. The requests of other people are not counted, so that the page does not reveal
+/// them. `None` if the request does not wait: it failed, or was fetched in the meantime.
+fn position(context: &ProxyContext, ask: &ProxyRequest, key: Key) -> Option<(u64, u64)> {
+    let (queue, now) = (context.storage.store.spool().queue(), timestamp(ask.start.now));
+    let own = fetch_order(&queue.summary(&key)?, now)?;
     let (mut before, mut all) = (0_u64, 0_u64);
     queue.visit(|request| {
-        if Owner::of_queued(&request.place).as_ref() == Some(&ask.owner) {
+        if Owner::of_queued(&request.place).as_ref() == Some(&ask.owner)
+            && let Some(order) = fetch_order(request, now)
+        {
             all += 1;
-            before += u64::from(own.as_ref().is_some_and(|own| request.position() < *own));
+            before += u64::from(order < own);
         }
     });
-    // The request may have been fetched in the meantime.
-    (before + 1, all.max(before + 1))
+    Some((before + 1, all.max(before + 1)))
+}
+
+/// Returns the sort key of a waiting request: those that may be fetched now, then the others by the
+/// time when they may be. `None` if it does not wait.
+fn fetch_order(
+    request: &OutgoingSummary,
+    now: Timestamp,
+) -> Option<(Option<Timestamp>, QueuePosition)> {
+    let is_waiting = request.fetching.state == RequestState::Waiting;
+    let later = request.fetching.not_before.filter(|time| *time > now);
+    is_waiting.then(|| (later, request.position()))
 }
 
 /// Adds a request to the queue. If the link has come up in the meantime, the request is sent at
@@ -345,7 +362,6 @@ mod tests {
     use crate::base::owner::Owner;
     use crate::daemon::testing::TestDaemon;
     use crate::proxy::target::of_url;
-    use jiff::Timestamp;
     use wwwoffle_config::Config;
     use wwwoffle_spool::NewEntry;
 
@@ -363,6 +379,28 @@ mod tests {
         let new = NewEntry { asked, when, head, request: request.to_vec(), connection: None };
         context.storage.store.spool().begin(place, new).unwrap().finish(None).unwrap();
         Arc::new(context.storage.store.stored_copy(place).await.unwrap().unwrap())
+    }
+
+    #[tokio::test]
+    async fn only_waiting_requests_have_a_position_in_the_order_of_fetching() {
+        let root = tempfile::tempdir().unwrap();
+        let context = TestDaemon::new(&root, Config::default(), Mode::Offline).proxy();
+        let ask = ask(&context, "http://h.example/");
+        let now = timestamp(ask.start.now);
+        let hour = jiff::SignedDuration::from_hours(1);
+        let request = |not_before: Option<Timestamp>, state: RequestState| {
+            let mut request = outgoing(&context, &ask, RequestKind::Page).summary;
+            (request.fetching.not_before, request.fetching.state) = (not_before, state);
+            fetch_order(&request, now)
+        };
+        let failed = RequestState::Failed { reason: String::new(), status: None };
+        assert_eq!(request(None, failed), None);
+        assert_eq!(request(None, RequestState::Asking { bytes: None }), None);
+        let due = request(Some(now - hour), RequestState::Waiting);
+        assert_eq!(due, request(None, RequestState::Waiting));
+        let [later, last] = [now + hour, now + hour * 2].map(Some);
+        let [later, last] = [later, last].map(|time| request(time, RequestState::Waiting));
+        assert!(due.is_some() && due < later && later < last);
     }
 
     #[tokio::test]
