@@ -1,5 +1,7 @@
 //! The local page `/history/`: the stored versions of one page.
 
+use std::collections::BTreeSet;
+
 use jiff::civil::Date;
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
@@ -57,18 +59,20 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> R
     distinguish_times(&mut versions, history, shell);
     let days: Vec<_> =
         history.versions.iter().take(versions.len()).map(|it| day_of(it, shell)).collect();
-    let months = if days.len() > 1 { calendar::months(days.iter().copied()) } else { Vec::new() };
-    let mut before = None;
+    let (months, more_months) =
+        if days.len() > 1 { calendar::months(days.iter().copied()) } else { Default::default() };
+    let mut named = BTreeSet::new();
     for (row, day) in versions.iter_mut().zip(&days) {
-        // The first row of each day is the target of the link in the calendar.
-        row.extend(view! { anchor: (before != Some(day)).then(|| day.to_string()) });
-        before = Some(day);
+        // The first row of each day is the target of the link in the calendar. The rows of a day
+        // need not follow each other: a restored version is as new as it was.
+        row.extend(view! { anchor: named.insert(*day).then(|| day.to_string()) });
     }
     let view = view! {
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
         more: history.versions.len().saturating_sub(versions.len()),
         versions,
         months,
+        more_months,
         weekdays: calendar::weekdays(),
         // Address of the time map (a list for programs), without scheme and host.
         timemap,
