@@ -96,29 +96,31 @@ impl Shell {
     }
 
     /// Returns the content security policy of a page. Its forms go to us. A message page loads and
-    /// runs nothing. A local page loads our style sheet, runs our script, and nothing else. `styles` is empty, or a space and an origin from
-    /// which style sheets are also allowed.
+    /// runs nothing. A local page loads our style sheet, runs our script, and nothing else.
+    /// `styles` is empty, or a space and an origin from which style sheets are also allowed.
     #[must_use]
     pub fn policy(&self, styles: &str) -> String {
         let (own, script) = if self.path.is_empty() {
             Default::default()
         } else {
-            let (origin, path) = (&self.origin, &self.templates.script().path);
-            // Only the script itself may run, not another address of ours. It asks only us.
-            let script = format!("script-src {origin}{path}; connect-src {origin}; ");
-            (format!(" {origin}"), script)
+            let (origin, [style, script]) = (&self.origin, asset_paths(&self.templates));
+            // Only these two files may be loaded, not another address of ours. The script asks only
+            // us.
+            let script = format!("script-src {origin}{script}; connect-src {origin}; ");
+            (format!(" {origin}{style}"), script)
         };
         format!(
-            "default-src 'none'; {script}style-src 'unsafe-inline'{own}{styles}; img-src data:; base-uri 'none'; \
-             form-action {}; frame-ancestors 'none'",
+            "default-src 'none'; {script}style-src 'unsafe-inline'{own}{styles}; img-src data:; \
+             base-uri 'none'; form-action {}; frame-ancestors 'none'",
             self.origin
         )
     }
 
     /// Returns the header fields of every page, in addition to `Content-Type` and `Content-Length`.
     ///
-    /// Pages load only our style sheet and run only our script, and forms go to our own address only. No other site may
-    /// show a page in a frame, where its buttons could be pressed unseen (clickjacking).
+    /// Pages load only our style sheet and run only our script, and forms go to our own address
+    /// only. No other site may show a page in a frame, where its buttons could be pressed unseen
+    /// (clickjacking).
     #[must_use]
     pub fn header_fields(&self) -> [(&'static str, String); 5] {
         [
@@ -208,7 +210,8 @@ mod tests {
         assert!(local.contains(&format!("href=\"http://localhost:8080{path}\"")), "{local}");
         assert!(!local.contains("<style>") && message.contains("--accent:"), "{local}");
         let policy = |path: &str| Shell { path: path.to_owned(), ..shell.clone() }.policy("");
-        assert!(policy("/").contains("style-src 'unsafe-inline' http://localhost:8080;"));
+        let loads = format!("style-src 'unsafe-inline' http://localhost:8080{path};");
+        assert!(policy("/").contains(&loads), "{}", policy("/"));
         assert!(policy("").contains("style-src 'unsafe-inline';"));
         // Only a local page runs the script, and only this one.
         let runs =
