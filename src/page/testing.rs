@@ -112,6 +112,7 @@ const ATTRIBUTES: &[&str] = &[
     "title",
     "rx",
     "open",
+    "data-costly",
     "data-live",
     "data-results",
     "defer",

@@ -34,18 +34,19 @@ const RECENT: &str = "10";
 const MOST_ICONS: usize = 30_000;
 
 /// Shows the page. It includes the first steps if nothing is stored yet, or if the argument `help`
-/// asks for them.
+/// asks for them. If our script asks with `live=brief`, the stored pages are left out.
 pub(super) async fn show(
     caller: &Caller,
     arguments: Option<&str>,
     fields: &HeaderMap,
 ) -> Response<Body> {
     let context = &caller.context;
-    let stored = stored_pages(caller).await;
-    let is_ready = stored.is_ok();
+    let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+    let is_brief = asked.value("live") == Some("brief");
+    let stored = if is_brief { Ok(Default::default()) } else { stored_pages(caller).await };
+    let is_ready = stored.is_ok() && !is_brief;
     let (total, recent) = stored.unwrap_or_default();
     let standing = context.base.config_standing().await;
-    let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let is_new = is_ready && total.entries == 0;
     let setup = (is_new || asked.value("help").is_some()).then(|| setup(caller, is_new, fields));
     let origin_of_test = setup.as_ref().and_then(|setup| setup.secure.clone());
@@ -53,7 +54,7 @@ pub(super) async fn show(
         status: status::status_for_caller(caller),
         link: status::link_report(context),
         last: context.fetch.fetcher.last(),
-        recent,
+        recent: (!is_brief).then_some(recent),
         is_ready,
         space: space(caller, total),
         was_full: context.storage.store.had_no_room(),

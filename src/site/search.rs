@@ -33,17 +33,26 @@ pub(super) fn describe(caller: &Caller) -> Response<Body> {
     caller.page(page::description(&caller.shell))
 }
 
-/// Shows the form, and the hits if there is a query.
+/// Shows the form, and the hits if there is a query. A typed address leads to the page about it, or
+/// to a link if our script asks with `live=link`, because the person may still be typing.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let is_live = SubmittedForm::of_former_arguments(arguments)
+        .is_ok_and(|form| form.value("live") == Some("link"));
+    let lead_to = |url: &str, words: &str| {
+        if !is_live {
+            return caller.see_other(&links::info(url));
+        }
+        let typed = SearchQuery { words: words.to_owned(), ..SearchQuery::default() };
+        caller.page(page::page(&caller.shell, &typed, SearchResult::Address(url.to_owned())))
+    };
     let (typed, outcome) = match query_of(SubmittedForm::of_former_arguments(arguments)) {
-        // A typed address leads to the page about it.
         Ok(wanted) if is_address(&wanted.words) => {
-            return caller.see_other(&links::info(wanted.words.trim()));
+            return lead_to(wanted.words.trim(), &wanted.words);
         }
         Err(why) => (SearchQuery::default(), SearchResult::Refused(why)),
         Ok(wanted) => {
             if let Some(url) = find_stored_page(caller, wanted.words.trim()).await {
-                return caller.see_other(&links::info(&url));
+                return lead_to(&url, &wanted.words);
             }
             let typed = SearchQuery {
                 words: wanted.words.clone(),

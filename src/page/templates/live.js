@@ -3,40 +3,80 @@
 'use strict'
 
 {
-  /// The shortest time between two updates, and the time without a key after which a search begins, in ms.
-  const [PAUSE, TYPED] = [1000, 300]
+  /// The shortest time between two updates; the same if only numbers of bytes changed, or a part is in use;
+  /// and the time without a key after which a search begins; in ms.
+  const [PAUSE, SLOW, TYPED] = [1000, 5000, 300]
 
   const parts = root => [...root.querySelectorAll('[data-live]')]
 
   /// A part in which a person is about to do something stays as it is.
-  const isInUse = part => part.contains(document.activeElement) || part.querySelector('input:checked') !== null
+  function isInUse(part) {
+    const selection = getSelection()
+    return part.contains(document.activeElement) || part.querySelector('input:checked, details[open]') !== null
+      || part.matches(':hover') || (!selection.isCollapsed && selection.containsNode(part, true))
+  }
 
-  let latest = 0
-
-  /// Fetches `address` and replaces the parts that differ. Only the latest request counts.
-  async function update(address, name) {
-    const request = ++latest
-    const answer = await fetch(address).catch(() => undefined)
+  /// Fetches `address` and replaces the parts that differ and satisfy `mayReplace`. Returns whether all parts
+  /// are current then, and `undefined` if there was no answer.
+  async function update(address, mayReplace, signal) {
+    const answer = await fetch(address, { signal }).catch(() => undefined)
     // A redirect or an error is another page.
-    if (!answer?.ok || answer.redirected) return
+    if (!answer?.ok || answer.redirected) return undefined
     const text = await answer.text().catch(() => '')
-    if (!text || request !== latest) return
+    if (!text) return undefined
     const page = new DOMParser().parseFromString(text, 'text/html')
+    let isCurrent = true
     for (const part of parts(document)) {
-      if (name && part.dataset.live !== name) continue
       const next = parts(page).find(other => other.dataset.live === part.dataset.live)
-      if (next && next.innerHTML !== part.innerHTML && !isInUse(part)) part.replaceChildren(...next.childNodes)
+      if (!next || next.innerHTML === part.innerHTML) continue
+      if (mayReplace(part)) part.replaceChildren(...next.childNodes)
+      else isCurrent = false
+    }
+    return isCurrent
+  }
+
+  let [source, timer, due, last, before, hasStored] = [undefined, undefined, 0, 0, undefined, false]
+
+  /// Updates the page after `pause` since the last update, or sooner if that is already planned.
+  function plan(pause) {
+    const time = Math.max(Date.now(), last + pause)
+    if (timer === 'running') due = due ? Math.min(due, pause) : pause
+    else if (timer === undefined || time < due) {
+      clearTimeout(timer)
+      due = time
+      timer = setTimeout(run, time - Date.now())
     }
   }
 
-  let [source, timer, last] = [undefined, undefined, 0]
+  async function run() {
+    [timer, due] = [undefined, 0]
+    // The next message comes when the page is shown again.
+    if (document.hidden) return
+    timer = 'running'
+    const address = new URL(location.href)
+    const isWhole = hasStored
+    hasStored = false
+    // The list of stored pages costs the most, and changes only if a page was stored.
+    if (!isWhole && document.querySelector('[data-costly]')) address.searchParams.set('live', 'brief')
+    const isCurrent = await update(address, part => !isInUse(part))
+    if (!isCurrent && isWhole) hasStored = true
+    const pause = due || (isCurrent === false ? SLOW : 0);
+    [timer, due, last] = [undefined, 0, Date.now()]
+    if (pause) plan(pause)
+  }
 
-  function progress() {
-    if (timer !== undefined) return
-    timer = setTimeout(() => {
-      [timer, last] = [undefined, Date.now()]
-      update(location.href)
-    }, Math.max(0, last + PAUSE - Date.now()))
+  const CHANGING = ['bytes', 'rate', 'seconds_left']
+  const withoutBytes = step => JSON.stringify(step, (key, value) => CHANGING.includes(key) ? undefined : value)
+
+  function progress(event) {
+    const step = JSON.parse(event.data)
+    const previous = before
+    before = step
+    // The page was just loaded.
+    if (!previous) return
+    hasStored ||= step.whole.done !== previous.whole.done
+      || previous.downloads.some(old => !step.downloads.some(one => one.id === old.id))
+    plan(withoutBytes(step) === withoutBytes(previous) ? SLOW : PAUSE)
   }
 
   /// A hidden page has no stream: a browser opens only a few connections to one host.
@@ -50,12 +90,21 @@
 
   const search = document.querySelector('form[data-results]')
   if (search) {
-    let typed
+    const names = search.dataset.results.split(' ')
+    let typed, request
     search.addEventListener('input', () => {
       clearTimeout(typed)
-      typed = setTimeout(() => {
-        const address = `${search.action}?${new URLSearchParams(new FormData(search))}`
-        update(address, search.dataset.results)
+      typed = setTimeout(async () => {
+        request?.abort()
+        request = new AbortController()
+        const { signal } = request
+        const address = new URL(search.action)
+        address.search = new URLSearchParams(new FormData(search))
+        const shown = address.href
+        // A typed address is then shown as a link: it does not lead away.
+        address.searchParams.set('live', 'link')
+        const isCurrent = await update(address, part => names.includes(part.dataset.live), signal)
+        if (isCurrent !== undefined && !signal.aborted) history.replaceState(null, '', shown)
       }, TYPED)
     })
   } else {

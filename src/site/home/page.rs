@@ -46,8 +46,8 @@ pub struct HomePage {
     pub link: LinkReport,
     /// Summary of the last fetch of the queue.
     pub last: Option<LastFetch>,
-    /// The pages that were stored last, latest first.
-    pub recent: Vec<RecentPage>,
+    /// The pages that were stored last, latest first. `None` if our script did not ask for them.
+    pub recent: Option<Vec<RecentPage>>,
     /// Whether the index was available to list the recent pages.
     pub is_ready: bool,
     /// Use of the disk, if known.
@@ -101,7 +101,9 @@ pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
         // The notices; `None` if nothing needs attention.
         attention: needs_attention.then(|| notices(home)),
         activity: activity(home, shell),
-        recent: home.recent.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>(),
+        recent: home.recent.as_ref().map(|pages| {
+            pages.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>()
+        }),
         is_ready: home.is_ready,
         space,
         setup: home.setup.as_ref().map(|setup| setup.view(shell)),

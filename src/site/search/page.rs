@@ -8,7 +8,7 @@ use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
-use crate::page::links::SEARCH;
+use crate::page::links::{self, SEARCH};
 use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::lists::page::room::{count_fitting, row_links_size, take_links};
 use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
@@ -52,6 +52,8 @@ pub enum SearchResult {
     Nothing,
     /// The index is not available or the query is invalid; the reason in words.
     Refused(Text),
+    /// The words are the address of a page: this URL.
+    Address(String),
     /// The hits, and the arguments of the next page if there is one.
     Found(SearchPage, Option<String>),
 }
@@ -81,8 +83,13 @@ fn cost(found: &SearchHit) -> usize {
 #[must_use]
 pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
     let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
+    let mut address = None;
     let (refused, found) = match outcome {
         SearchResult::Nothing => (None, None),
+        SearchResult::Address(url) => {
+            address = Some(view! { info: links::info(&url), url: ShownUrl::new(&url) });
+            (None, None)
+        }
         SearchResult::Refused(why) => (Some(why), None),
         SearchResult::Found(found, next) => (None, Some((found, next))),
     };
@@ -97,7 +104,9 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
             kind("page", tr("pages"), Some(ContentClass::Page)),
             kind("text", tr("plain text"), Some(ContentClass::Text)),
         ],
-        asked: refused.is_some() || found.is_some(),
+        asked: address.is_some() || refused.is_some() || found.is_some(),
+        // The page that the words name.
+        address,
         refused,
         hits: hits.iter().map(|hit| hit_view(hit, &shell.zone)).collect::<Vec<_>>(),
         queue: found.map(|found| queue(&found.queue, &shell.zone)).unwrap_or_default(),
@@ -181,8 +190,18 @@ pub fn description(shell: &Shell) -> RenderedPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::testing::{assert_harmless, hostile, shell, time};
+    use crate::page::testing::{as_key, assert_harmless, hostile, shell, time};
     use wwwoffle_api::{EntryOwner, IndexContent, IndexItem, IndexMarks, ItemTimes, ShownSnippet};
+
+    #[test]
+    fn an_address_is_shown_as_a_link_to_the_page_about_it() {
+        for url in hostile().iter().map(|text| as_key(text)).chain(["http://tea.example/"]) {
+            let result = SearchResult::Address(url.to_owned());
+            let page = page(&shell(), &SearchQuery::default(), result);
+            assert_harmless(&page);
+            assert!(page.body.contains(">Info on "), "{}", page.body);
+        }
+    }
 
     fn found(text: &str) -> SearchHit {
         SearchHit {
