@@ -71,8 +71,18 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Ok(read) => read,
         Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
     };
-    let (outcome, count) = match query_index(caller, wanted, rows_that_fit).await {
-        Ok((found, count)) => (ListResult::Found(found), count),
+    let mut shown = shown;
+    let site = shown.path.strip_prefix("site/").map(str::to_owned);
+    let find = query_index(caller, wanted, move |source, wanted| {
+        let (found, count) = rows_that_fit(source, wanted)?;
+        let start = site.map_or(Ok(None), |site| cards::start_page(source, &site))?;
+        Ok((found, count, start))
+    });
+    let (outcome, count) = match find.await {
+        Ok((found, count, start)) => {
+            shown.start = start;
+            (ListResult::Found(found), count)
+        }
         Err(error) => (ListResult::Refused(page::list_unavailable(&error_chain(&error))), None),
     };
     let result = action_result(caller, arguments).await;

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use wwwoffle_index::{Error, StoredTotal};
 
+use crate::base::error_chain::error_chain;
+use crate::base::text::Text;
 use crate::site::caller::Caller;
 use crate::site::home::icons::IconFinder;
+use crate::site::lists::page::list_unavailable;
 use crate::site::search::call::query_index;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
-use wwwoffle_api::{IndexPage, ListItems, SiteItem};
+use wwwoffle_api::{IndexItem, IndexPage, ListItems, SiteItem};
 
 /// Number of sites on a page of the library.
 const SITES: &str = "24";
@@ -30,6 +33,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Library {
     /// Whether the index was available.
     pub is_ready: bool,
+    /// The reason in words if the index failed otherwise.
+    pub refused: Option<Text>,
     /// Number and size of all entries that the viewer may see.
     pub total: StoredTotal,
     /// The sites, by name.
@@ -93,33 +98,40 @@ pub(super) async fn library(caller: &Caller, after: Option<&str>) -> Library {
             ListItems::Sites(items) => cards(source, &icons, items),
             _ => Vec::new(),
         };
-        Ok(Library { is_ready: true, total, sites, next: page.next, is_later })
+        Ok(Library { is_ready: true, refused: None, total, sites, next: page.next, is_later })
     });
-    found.await.unwrap_or_default()
+    found.await.unwrap_or_else(|error| Library {
+        refused: (!error.is_not_ready()).then(|| list_unavailable(&error_chain(&error))),
+        ..Library::default()
+    })
 }
 
-/// Adds what their pages say to sites, until [`PATIENCE`] has passed.
+/// Adds what their pages say to sites, until [`PATIENCE`] has passed. The icons have at most
+/// [`MOST_ICONS`] bytes.
 fn cards(source: &ListSource<'_>, icons: &IconFinder<'_>, sites: Vec<SiteItem>) -> Vec<SiteCard> {
     let (begun, mut room) = (Instant::now(), MOST_ICONS);
     let card = |item: SiteItem| {
         let is_in_time = begun.elapsed() < PATIENCE;
         // If the pages cannot be listed, the site is shown without details.
-        let found = if is_in_time { pages(source, icons, &item.site) } else { Ok(None) };
-        let mut pages = found.unwrap_or_default();
-        if let Some(pages) = &mut pages {
-            pages.icon = pages.icon.take().filter(|icon| icon.len() <= room);
-            room -= pages.icon.as_ref().map_or(0, String::len);
-        }
-        SiteCard { item, pages }
+        let found = if is_in_time { pages(source, icons, &item.site, &mut room) } else { Ok(None) };
+        SiteCard { item, pages: found.unwrap_or_default() }
     };
     sites.into_iter().map(card).collect()
 }
 
-fn pages(
-    source: &ListSource<'_>,
-    icons: &IconFinder<'_>,
-    site: &str,
-) -> Result<Option<SitePages>, Error> {
+/// Returns the URL of the start page of a site. `None` if no page of it is stored.
+pub(super) fn start_page(source: &ListSource<'_>, site: &str) -> Result<Option<String>, Error> {
+    let pages = newest_pages(source, site)?.listed;
+    let ListItems::Entries(items) = pages else { return Ok(None) };
+    Ok(shortest(&items).map(|start| start.url.clone()))
+}
+
+/// Returns the page with the shortest URL, which is most likely the start page of its site.
+fn shortest(pages: &[IndexItem]) -> Option<&IndexItem> {
+    pages.iter().min_by_key(|item| item.url.len())
+}
+
+fn newest_pages(source: &ListSource<'_>, site: &str) -> Result<IndexPage, Error> {
     let wanted = ListQuery::parse(|name| match name {
         "site" => Some(site),
         "pages" => Some("1"),
@@ -128,22 +140,35 @@ fn pages(
         "limit" => Some(PAGES),
         _ => None,
     });
-    let Ok(wanted) = wanted else { return Ok(None) };
-    let IndexPage { listed: ListItems::Entries(items), next } = found::list(source, &wanted)?
-    else {
+    // The arguments above are valid for each site.
+    let none = IndexPage { listed: ListItems::Entries(Vec::new()), next: None };
+    wanted.map_or(Ok(none), |wanted| found::list(source, &wanted))
+}
+
+/// Returns what the newest pages of a site say about it. Once an icon exceeds the `room`, no icon
+/// of a further site is looked up.
+fn pages(
+    source: &ListSource<'_>,
+    icons: &IconFinder<'_>,
+    site: &str,
+    room: &mut usize,
+) -> Result<Option<SitePages>, Error> {
+    let IndexPage { listed: ListItems::Entries(items), next } = newest_pages(source, site)? else {
         return Ok(None);
     };
-    let (Some(newest), Some(start)) =
-        (items.first(), items.iter().min_by_key(|item| item.url.len()))
-    else {
+    let (Some(newest), Some(start)) = (items.first(), shortest(&items)) else {
         return Ok(None);
     };
+    let icon = if *room > 0 { icons.of(&start.url) } else { None };
+    let left = icon.as_ref().map_or(Some(*room), |icon| room.checked_sub(icon.len()));
+    let icon = icon.filter(|_| left.is_some());
+    *room = left.unwrap_or_default();
     let missing = items.iter().map(|item| item.missing.map(u64::from)).sum::<Option<u64>>();
     Ok(Some(SitePages {
         count: u64::try_from(items.len()).ok().filter(|_| next.is_none()),
         stored: newest.times.stored,
         title: start.title.clone(),
-        icon: icons.of(&start.url),
+        icon,
         missing: missing.filter(|_| next.is_none()),
     }))
 }

@@ -130,7 +130,7 @@ pub fn page(
             opposite: choose(shown),
         },
         // Forms for the start page of the host or site of the list.
-        start: start_page(&shown.path, listed).map(|url| view! {
+        start: start_page(shown, listed).map(|url| view! {
             monitor: links::monitor(&url),
             fetch: links::fetch(&url),
         }),
@@ -154,15 +154,15 @@ pub fn page(
     shell.page("lists.html", if refused.is_some() { 404 } else { 200 }, &view)
 }
 
-/// Returns the URL of the start page of the host or site at `path`. The scheme of a site is that of
-/// its first entry.
-fn start_page(path: &str, listed: Option<&ListItems>) -> Option<String> {
-    let (word, name) = path.split_once('/').filter(|(_, name)| !name.is_empty())?;
-    let Some(ListItems::Entries(items)) = listed else { return None };
-    let scheme = match word {
-        "site" => items.first()?.url.split_once("://")?.0,
-        scheme => SCHEMES.into_iter().find(|known| *known == scheme)?,
-    };
+/// Returns the URL of the start page of the host or site that is listed. That of a site is known
+/// from its pages, which may have another host and scheme than the first row.
+fn start_page(shown: &ListAddress, listed: Option<&ListItems>) -> Option<String> {
+    let (word, name) = shown.path.split_once('/').filter(|(_, name)| !name.is_empty())?;
+    let Some(ListItems::Entries(_)) = listed else { return None };
+    if word == "site" {
+        return shown.start.clone();
+    }
+    let scheme = SCHEMES.into_iter().find(|known| *known == word)?;
     Some(format!("{scheme}://{name}/"))
 }
 
@@ -353,6 +353,7 @@ pub fn root(
         online,
         schemes: SCHEMES,
         is_ready: library.is_ready,
+        refused: library.refused.clone(),
         is_first: !library.is_later,
         entries: library.total.entries,
         size: shown::bytes(library.total.bytes),

@@ -30,6 +30,8 @@ pub struct ListAddress {
     pub after: Option<String>,
     /// The previous pages.
     pub trail: Trail,
+    /// For the list of a site: its page with the shortest URL, if there is one.
+    pub start: Option<String>,
 }
 
 /// The filters of a list.

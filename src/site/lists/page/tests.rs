@@ -300,6 +300,7 @@ fn the_library_shows_each_site_as_a_card() {
     let missing = SitePages { missing: Some(3), ..site_pages("Cakes") };
     let library = Library {
         is_ready: true,
+        refused: None,
         total: StoredTotal { entries: 36, bytes: 9_000 },
         sites: vec![
             card("tea.example", Some(site_pages("All teas"))),
@@ -333,6 +334,10 @@ fn the_library_shows_each_site_as_a_card() {
     assert!(empty.contains("Nothing is saved yet.") && empty.contains("/?help=1#help"), "{empty}");
     let unready = root(&shell(), (&[], &[]), &Library::default()).body;
     assert!(unready.contains("The index is being built."), "{unready}");
+    let refused = Some(list_unavailable("the disk failed"));
+    let refused = root(&shell(), (&[], &[]), &Library { refused, ..Library::default() }).body;
+    assert!(refused.contains("This cannot be determined now: the disk failed"), "{refused}");
+    assert!(!refused.contains("The index is being built."), "{refused}");
 }
 
 #[test]
@@ -349,12 +354,13 @@ fn hostile_sites_are_text() {
 #[test]
 fn a_site_or_host_can_be_kept_up_to_date() {
     for (path, url, want) in [
-        ("site/tea.example", "https://www.tea.example/x", Some("https://tea.example/")),
+        ("site/tea.example", "http://a.tea.example/x", Some("https://www.tea.example/")),
         ("http/tea.example", "http://tea.example/x", Some("http://tea.example/")),
         ("site/", "http://tea.example/x", None),
         ("all", "http://tea.example/x", None),
     ] {
-        let shown = ListAddress { path: path.into(), ..ListAddress::default() };
+        let start = Some("https://www.tea.example/".to_owned());
+        let shown = ListAddress { path: path.into(), start, ..ListAddress::default() };
         let outcome = found(ListItems::Entries(vec![item(url)]), None);
         let page = page(&shell(), &shown, (outcome, None, None));
         assert_harmless(&page);
