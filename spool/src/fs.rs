@@ -23,7 +23,7 @@ use jiff::Timestamp;
 
 use size::wide;
 
-pub use about::{FileInfo, FileKind, owner_of};
+pub use about::{FileInfo, FileKind, owner_of, spool_owner};
 pub use beneath::{PathTarget, open_beneath};
 pub use space::{Space, is_read_only, space};
 pub use system::{SYSTEM_DISK, SystemDisk, make_root_for};

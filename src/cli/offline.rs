@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use wwwoffle_spool::fs::owner_of;
+use wwwoffle_spool::fs::spool_owner;
 use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
 
 use super::failure::{VerbFailure, VerbResult};
@@ -83,13 +83,9 @@ fn bad(error: &BadIdentity) -> VerbFailure {
     VerbFailure::Said(ExitStatus::BadSpool, error_chain(error))
 }
 
-/// Returns the owner of a spool; `None` if there is no spool. The owner of `tmp` comes first,
-/// because the daemon has made `tmp`, but another user may have made the root.
+/// Returns the owner of a spool; `None` if there is no spool.
 fn owner(root: &Path) -> VerbResult<Option<(u32, u32)>> {
-    if let Ok(Some(owner)) = owner_of(&root.join("tmp")) {
-        return Ok(Some(owner));
-    }
-    owner_of(root).map_err(|error| {
+    spool_owner(root, rustix::process::geteuid().is_root()).map_err(|error| {
         let what = format!("the spool {} cannot be used", root.display());
         VerbFailure::caused(ExitStatus::BadSpool, what, &error)
     })

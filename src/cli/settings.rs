@@ -6,7 +6,7 @@ use std::{cell::OnceCell, net::SocketAddr, time::Duration};
 use wwwoffle_config::{
     Config, ConfigLookup, Environment, EnvironmentParents, Faults, LoadedConfig, load,
 };
-use wwwoffle_spool::fs::owner_of;
+use wwwoffle_spool::fs::{owner_of, spool_owner};
 use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
@@ -116,13 +116,13 @@ impl<'a> Settings<'a> {
         Ok(if is_service { service } else { own })
     }
 
-    /// Whether this process is root, and the spool and so its daemon belong to another user.
+    /// Whether this process is root, and the spool and so its daemon may belong to another user.
     pub(crate) fn is_root_for_other(&self) -> bool {
         self.remote.is_none()
             && rustix::process::geteuid().is_root()
-            && self.spool().is_ok_and(
-                |spool| matches!(owner_of(&spool.join("tmp")), Ok(Some((user, _))) if user != 0),
-            )
+            && self
+                .spool()
+                .is_ok_and(|spool| !matches!(spool_owner(&spool, true), Ok(None | Some((0, _)))))
     }
 
     /// Returns the domains to which a new authority is limited.

@@ -5,7 +5,7 @@
 use std::fs::{Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
@@ -72,14 +72,53 @@ pub(super) fn by_opening(disk: &(impl Disk + ?Sized), path: &Path) -> io::Result
 }
 
 /// The user and group ids of the owner of a directory. `None` if the directory is missing or is
-/// another type of file. A link is followed.
+/// another type of file, such as a link.
 ///
 /// # Errors
 ///
 /// The error of the system if the directory cannot be examined for another reason than that it is
 /// missing.
 pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
-    match std::fs::metadata(directory) {
+    owner(std::fs::symlink_metadata(directory))
+}
+
+/// The user and group ids of the owner of a spool. `None` if there is no spool.
+///
+/// The owner of `tmp` comes first, because the daemon has made `tmp`, but another user may have made
+/// the root. For a caller that is root, the owner of both must be the same and neither may be a
+/// link: otherwise a user could lead root to the files of others.
+///
+/// # Errors
+///
+/// The error of the system if the root cannot be examined, or the reason why root may not use the
+/// spool.
+pub fn spool_owner(root: &Path, is_root: bool) -> io::Result<Option<(u32, u32)>> {
+    // Without a separator at its end, which would lead through a link.
+    let root: PathBuf = root.components().collect();
+    let temporary = root.join("tmp");
+    let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|one| one.is_symlink());
+    if is_root && let Some(link) = [&root, &temporary].into_iter().find(|path| is_link(path)) {
+        return Err(io::Error::other(format!(
+            "{link:?} is a link, which root does not follow here: use --spool with the directory \
+             itself, or run this as its owner"
+        )));
+    }
+    let of_root = owner(std::fs::metadata(&root))?;
+    let of_temporary = owner_of(&temporary).ok().flatten();
+    match (of_root, of_temporary) {
+        (Some((user, _)), Some((other, _))) if is_root && user != other => {
+            Err(io::Error::other(format!(
+                "it belongs to user {user}, and its directory tmp to user {other}: both must belong \
+                 to the user of the daemon"
+            )))
+        }
+        (Some(_), Some(_)) if !is_root => Ok(of_temporary),
+        _ => Ok(of_root),
+    }
+}
+
+fn owner(about: io::Result<Metadata>) -> io::Result<Option<(u32, u32)>> {
+    match about {
         Ok(about) => Ok(Some((about.uid(), about.gid())).filter(|_| about.is_dir())),
         Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
@@ -92,4 +131,49 @@ pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let opened = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     opened.set_permissions(Permissions::from_mode(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn root_follows_no_link_to_the_files_of_others() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (spool, link) = (scratch.path().join("spool"), scratch.path().join("link"));
+        assert_eq!(spool_owner(&spool, true).unwrap(), None);
+        std::fs::create_dir_all(spool.join("tmp")).unwrap();
+        let owner = owner_of(&spool).unwrap();
+        assert!(owner.is_some());
+        symlink(&spool, &link).unwrap();
+        for is_root in [true, false] {
+            assert_eq!(spool_owner(&spool, is_root).unwrap(), owner);
+        }
+        for through in [link.clone(), link.join(""), link.join(".")] {
+            assert_eq!(spool_owner(&through, false).unwrap(), owner);
+            let refused = spool_owner(&through, true).unwrap_err().to_string();
+            assert!(refused.contains("link\" is a link"), "{refused}");
+        }
+        std::fs::remove_dir(spool.join("tmp")).unwrap();
+        symlink("/etc", spool.join("tmp")).unwrap();
+        assert_eq!(owner_of(&spool.join("tmp")).unwrap(), None);
+        let refused = spool_owner(&spool, true).unwrap_err().to_string();
+        assert!(refused.contains("tmp\" is a link"), "{refused}");
+    }
+
+    #[test]
+    fn root_uses_no_spool_of_two_owners() {
+        let scratch = tempfile::tempdir().unwrap();
+        let temporary = scratch.path().join("tmp");
+        std::fs::create_dir(&temporary).unwrap();
+        // Only root may give a directory away.
+        if std::os::unix::fs::chown(&temporary, Some(54_321), Some(54_322)).is_err() {
+            return;
+        }
+        assert_eq!(spool_owner(scratch.path(), false).unwrap(), Some((54_321, 54_322)));
+        let refused = spool_owner(scratch.path(), true).unwrap_err().to_string();
+        assert!(refused.contains("its directory tmp to user 54321"), "{refused}");
+    }
 }
