@@ -74,7 +74,7 @@ pub(super) fn session_for(
     let session = context.traffic.fixture.as_ref()?;
     let is_upgrade = parts.headers.contains_key(UPGRADE)
         || parts.extensions.get::<hyper::ext::Protocol>().is_some();
-    if is_upgrade && session.records() {
+    if is_upgrade && session.records() && !is_noise(context, &resource.url) {
         if socket::is_asked(&parts.headers) {
             let asked = socket::socket_request(&resource.url, &parts.headers);
             return session.has(&asked).then(|| Arc::clone(session));
