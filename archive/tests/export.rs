@@ -299,7 +299,7 @@ fn a_page_with_a_tag_that_is_too_long_is_left_out() {
     let reader = Reader::open(bench.spool.root()).unwrap();
     let decode: DecodeBody = |_, out| {
         out.write_all(b"<p title='")?;
-        (0..20).try_for_each(|_| out.write_all(&[b'x'; 1 << 20]))?;
+        (0..20).try_for_each(|_| out.write_all(&vec![b'x'; 1 << 20]))?;
         out.write_all(b"'>text")
     };
     let options = folder_options(FolderForm::Browsable, decode);
@@ -330,7 +330,7 @@ fn an_image_that_does_not_fit_is_decoded_once_for_a_page() {
             return plain(entry, out);
         }
         DECODED.fetch_add(1, Ordering::Relaxed);
-        (0..17).try_for_each(|_| out.write_all(&[b'x'; 1 << 20]))
+        (0..17).try_for_each(|_| out.write_all(&vec![b'x'; 1 << 20]))
     };
     let reader = Reader::open(bench.spool.root()).unwrap();
     let options = folder_options(FolderForm::Browsable, decode);

@@ -128,6 +128,16 @@ pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) {
     }
 }
 
+/// Reports a request for a WebSocket that the origin answered without opening one.
+pub(super) fn note_closed_socket(context: &ProxyContext, ask: &ProxyRequest) {
+    if let Some(session) = context.traffic.fixture.as_ref().filter(|session| session.records())
+        && socket::is_asked(&ask.head.fields)
+    {
+        let url = ask.resource.url.without_credentials();
+        session.note_unrecorded(&socket::method(), url.as_str(), "the origin opened no WebSocket");
+    }
+}
+
 /// Reports that the command does not trust the authority of the fixture.
 pub(super) fn note_untrusting(context: &ProxyContext, host: &str) {
     if let Some(session) = &context.traffic.fixture {

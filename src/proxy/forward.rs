@@ -24,7 +24,7 @@ use super::tunnel::splice;
 use super::unsafe_methods::{self, InvalidationTargets, UnsafeRequest};
 use super::websocket::{UpgradeMark, WebSocketHandshake};
 use super::{Client, MAX_INTERIMS};
-use super::{quota, recode, reply, saver};
+use super::{fixture, quota, recode, reply, saver};
 use crate::base::clock;
 use crate::net::upstream::{Answer, Failure, Interim, Outbound};
 use crate::proxy::context::ProxyContext;
@@ -65,6 +65,7 @@ pub(super) async fn send(
             switch(context, client, ask, answer, rest.upgrade, rest.handshake)
         }
         Ok(mut answer) => {
+            fixture::note_closed_socket(context, ask);
             strip_one_hop(answer.headers_mut());
             let asked = RequestTimes { sent, received: clock::now() };
             complete_date(answer.headers_mut(), asked.received);

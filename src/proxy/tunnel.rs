@@ -333,6 +333,7 @@ mod tests {
     }
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "the test reads the file")]
     async fn a_redirected_tunnel_is_in_the_access_log() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("access.log");

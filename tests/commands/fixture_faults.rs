@@ -169,7 +169,7 @@ fn what_cannot_be_recorded_is_told() {
     assert!(ran.out.starts_with("100000\nsmallbeginning"), "{ran:?}");
     let told = report(&studio);
     assert_eq!((&told["recorded"], &told["not_recorded_count"]), (&1.into(), &4.into()), "{told}");
-    for (at, why) in ["larger than --max-body", "broke off", "refused", "another protocol"]
+    for (at, why) in ["larger than --max-body", "broke off", "refused", "opened no WebSocket"]
         .into_iter()
         .enumerate()
     {

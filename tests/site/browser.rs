@@ -30,6 +30,8 @@ fn pictures() -> PathBuf {
 struct Chromium {
     command: Command,
     profile: TempDir,
+    /// The origin of our own pages.
+    own: String,
 }
 
 impl Chromium {
@@ -52,7 +54,7 @@ impl Chromium {
         command.arg(format!("--proxy-server=http://{}", daemon.addr()));
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         command.env("HOME", profile.path());
-        Self { command, profile }
+        Self { command, profile, own: daemon.own("/") }
     }
 
     /// Makes the browser trust an authority.
@@ -74,7 +76,11 @@ impl Chromium {
     /// Runs the browser once, until the page is complete, and returns its output.
     #[track_caller]
     fn open(mut self, options: &[String], url: &str) -> Vec<u8> {
-        self.command.arg("--virtual-time-budget=10000").args(options).arg(url);
+        // Virtual time stands still while a request waits, such as the event stream of our own pages.
+        if !url.starts_with(&self.own) {
+            self.command.arg("--virtual-time-budget=10000");
+        }
+        self.command.args(options).arg(url);
         let output = daemon::output(self.command, None, LIMIT);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "the browser failed on {url}:\n{said}");
@@ -97,7 +103,7 @@ impl Drop for Looking {
 
 /// Opens a page in a browser. The browser runs until the returned value is dropped.
 pub(crate) fn look(program: &Path, daemon: &Daemon, trust: &Trust, url: &str) -> Looking {
-    let Chromium { mut command, profile } = Chromium::new(program, daemon).trusting(trust);
+    let Chromium { mut command, profile, .. } = Chromium::new(program, daemon).trusting(trust);
     command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Looking { child: command.spawn().unwrap(), _profile: profile }
 }

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 /// Answers every request with a `407`, and returns how many there were.
+#[expect(clippy::disallowed_methods, reason = "the test ends with its runtime")]
 fn refusing(listener: TcpListener) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);

@@ -176,15 +176,12 @@ impl FolderAddresses {
     /// An SVG image as a `data:` URL.
     fn embedded(&self, place: &Place) -> Option<String> {
         let mut images = self.images.lock().unwrap_or_else(PoisonError::into_inner);
-        let data = match images.known.get(place) {
-            Some(known) => known.clone()?,
-            None => {
-                let data = self.encoded(place, &mut images);
-                let data = data.filter(|data| data.len() <= images.room);
-                images.known.insert(place.clone(), data.clone());
-                data?
-            }
-        };
+        let known = images.known.get(place).cloned();
+        let data = known.unwrap_or_else(|| {
+            let data = self.encoded(place, &mut images).filter(|data| data.len() <= images.room);
+            images.known.insert(place.clone(), data.clone());
+            data
+        })?;
         images.room = images.room.checked_sub(data.len())?;
         Some(data)
     }
