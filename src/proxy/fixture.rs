@@ -131,7 +131,7 @@ pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) {
 /// Reports a request for a WebSocket that the origin answered without opening one.
 pub(super) fn note_closed_socket(context: &ProxyContext, ask: &ProxyRequest) {
     if let Some(session) = context.traffic.fixture.as_ref().filter(|session| session.records())
-        && socket::is_asked(&ask.head.fields)
+        && super::websocket::is_asked(ask.head.upgrade.as_ref())
     {
         let url = ask.resource.url.without_credentials();
         session.note_unrecorded(&socket::method(), url.as_str(), "the origin opened no WebSocket");

@@ -166,7 +166,8 @@ fn what_cannot_be_recorded_is_told() {
     );
     let line = ["--record", "site.wacz", "--max-body", "99k", "--report", "report.json"];
     let ran = studio.run(&[&line[..], &["--", "sh", "-c", &script]].concat());
-    assert!(ran.out.starts_with("100000\nsmallbeginning"), "{ran:?}");
+    // Of a response that breaks off, a client over HTTP/2 may show nothing (RFC 9113 §5.4.2).
+    assert!(ran.out.starts_with("100000\nsmall"), "{ran:?}");
     let told = report(&studio);
     assert_eq!((&told["recorded"], &told["not_recorded_count"]), (&1.into(), &4.into()), "{told}");
     for (at, why) in ["larger than --max-body", "broke off", "refused", "opened no WebSocket"]
