@@ -93,9 +93,11 @@ fn a_page_is_monitored_once_in_each_session() {
     }
     let page = daemon.page("/monitor/").shown();
     assert!(page.contains("each time the proxy goes online (<code>@online</code>)"), "{page}");
-    let form = form(&daemon.page(&format!("/monitor-options/?{url}")).text(), "/monitor-request/");
-    assert_eq!(form.value("cron"), Some("@online"));
-    assert_eq!(daemon.submit(&form).status, 303);
+    let options = daemon.page(&format!("/monitor-options/?{url}")).text();
+    assert!(options.contains("<option value=\"online\" selected="), "{options}");
+    let form = form(&options, "/monitor-request/");
+    assert_eq!(form.value("cron"), Some(""));
+    assert_eq!(daemon.submit(&form.with("every", "online")).status, 303);
     assert_eq!(monitored(&daemon)[0]["schedule"], "@online");
     let cron = daemon.run(&["monitor", "add", "--each-session", "--at", "6:30", &url]);
     assert_eq!(cron.status, 2, "{cron:?}");

@@ -365,7 +365,7 @@ fn the_page_shows_whether_the_browser_trusts_the_authority() {
             let name = format!("ca-{}-{}.png", if trusts { "trusted" } else { "untrusted" }, past);
             let png = picture_with(&program, &daemon, &options, &url, &name, (900, 1200));
             // The words "Does not trust" are shown in red. Nothing else on the page is red.
-            let red = pixels(&png).iter().filter(|pixel| **pixel == [0xa0, 0x20, 0x20]).count();
+            let red = pixels(&png).iter().filter(|pixel| **pixel == [0xa3, 0x20, 0x2a]).count();
             assert_eq!(red == 0, trusts, "{red} red pixels in {name}");
         }
     }

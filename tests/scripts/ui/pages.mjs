@@ -44,6 +44,8 @@ async function valid(where, html) {
 /// Checks that the Tab key reaches every control, in order, with a visible focus.
 async function keyboard(page, where) {
   const wanted = await page.evaluate(() => {
+    // An update of the page meanwhile would replace controls.
+    Element.prototype.replaceChildren = () => {}
     const all = [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
     const reached = all.filter(one => {
       if (one.disabled || !one.checkVisibility()) return false
