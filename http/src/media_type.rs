@@ -7,7 +7,17 @@ use http::header::CONTENT_TYPE;
 /// parameters.
 #[must_use]
 pub fn essence(media_type: &str) -> String {
-    media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+    without_parameters(media_type).to_ascii_lowercase()
+}
+
+/// Whether a media type or a range in `Accept` has this type and subtype.
+#[must_use]
+pub fn has_essence(media_type: &str, essence: &str) -> bool {
+    without_parameters(media_type).eq_ignore_ascii_case(essence)
+}
+
+fn without_parameters(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
 }
 
 /// The [`essence`] of the first `Content-Type`. Empty if there is none that is ASCII.
@@ -31,6 +41,7 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(essence(given), want, "{given:?}");
+            assert!(has_essence(given, want), "{given:?}");
         }
     }
 

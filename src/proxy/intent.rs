@@ -5,7 +5,7 @@ use hyper::header::{ACCEPT, HeaderName, REFERER};
 use hyper::{HeaderMap, Method};
 
 use wwwoffle_http::fields::list;
-use wwwoffle_http::media_type::essence;
+use wwwoffle_http::media_type::has_essence;
 
 /// `Sec-Fetch-Dest`: the browser's use of the response (Fetch Metadata §2.1).
 pub const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -32,7 +32,9 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
     }
     // Browsers without Fetch Metadata name HTML explicitly when a person navigates. Requests for
     // scripts and images, and command-line programs, send `*/*` or their own type.
-    let html = |range: &str| ["text/html", "application/xhtml+xml"].contains(&&*essence(range));
+    let html = |range: &str| {
+        ["text/html", "application/xhtml+xml"].iter().any(|html| has_essence(range, html))
+    };
     if list(fields, &ACCEPT).any(html) {
         Intent::Person
     } else if fields.contains_key(REFERER) && method != Method::POST {
@@ -45,7 +47,7 @@ pub fn intent(method: &Method, fields: &HeaderMap) -> Intent {
 /// Whether the client wants an event stream, like `EventSource` and similar clients.
 #[must_use]
 pub fn wants_event_stream(fields: &HeaderMap) -> bool {
-    list(fields, &ACCEPT).any(|range| essence(range) == "text/event-stream")
+    list(fields, &ACCEPT).any(|range| has_essence(range, "text/event-stream"))
 }
 
 #[cfg(test)]
