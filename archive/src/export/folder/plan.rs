@@ -50,8 +50,9 @@ impl FolderPlan {
                 if !(200..300).contains(&entry.status()) {
                     return map.add_redirect(entry);
                 }
-                let parts = names.of(entry.url(), &saved_type(entry), form);
-                map.add_file(entry, &parts);
+                let kind = saved_type(entry);
+                let parts = names.of(entry.url(), &kind, form);
+                map.add_file(entry, &kind, &parts);
                 files.insert((place.clone(), entry.stored()), parts);
             };
             add(&entry, &mut map);
@@ -92,11 +93,11 @@ struct SavedFile {
 }
 
 impl FolderMap {
-    fn add_file(&mut self, entry: &Entry, parts: &[String]) {
+    fn add_file(&mut self, entry: &Entry, kind: &str, parts: &[String]) {
         let Some(key) = reference_key(entry.url()) else { return };
         let rank = (entry.place().owner().is_some(), entry.received());
         if self.files.get(&key).is_none_or(|known| known.rank < rank) {
-            let shape = DocumentShape::of(&saved_type(entry));
+            let shape = DocumentShape::of(kind);
             let svg = (shape == DocumentShape::Svg).then(|| entry.place().clone());
             self.files.insert(key, SavedFile { shape, svg, rank, link: relative_url(parts) });
         }
