@@ -6,6 +6,7 @@
 use std::io::{self, BufRead};
 
 use http::HeaderName;
+use wwwoffle_http::token::is_token;
 
 use crate::chunked::read_line;
 use crate::refusal::Reason;
@@ -189,9 +190,9 @@ impl RequestHead {
         let text = std::str::from_utf8(first).map_err(|_| NO_REQUEST_LINE)?;
         let mut words = text.split_ascii_whitespace();
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let is_method = method.bytes().all(is_token);
+        let is_method = is_token(method.as_bytes());
         let is_target = !target.bytes().any(|byte| byte.is_ascii_control());
-        if method.is_empty() || !is_method || target.is_empty() || !is_target {
+        if !is_method || target.is_empty() || !is_target {
             return Err(NO_REQUEST_LINE.into());
         }
         let fields = Fields::parse(lines.get(1..).unwrap_or_default())?;
@@ -238,7 +239,7 @@ impl Fields {
         }
         let value = value.trim_ascii();
         let is_value = value.iter().all(|&byte| byte == b'\t' || (byte >= b' ' && byte != 0x7f));
-        if !name.is_empty() && name.bytes().all(is_token) && is_value {
+        if is_token(name.as_bytes()) && is_value {
             self.0.push((name.to_owned(), value.to_vec()));
         }
         Ok(())
@@ -317,11 +318,6 @@ fn is_one_hop(name: &str) -> bool {
 /// Whether a field of a request is secret.
 fn is_secret(name: &str) -> bool {
     HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| wwwoffle_http::head::is_secret(&name))
-}
-
-/// Whether a byte may be part of a token (RFC 9110 §5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 #[cfg(test)]

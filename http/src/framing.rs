@@ -181,8 +181,3 @@ fn run(bytes: &[u8], allowed: impl Fn(u8) -> bool) -> usize {
 fn is_value(byte: u8) -> bool {
     (byte >= b' ' && byte != 0x7f) || byte == b'\t'
 }
-
-/// Whether the byte is a `tchar` (RFC 9110 §5.6.2).
-fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}

@@ -10,3 +10,4 @@ pub mod head;
 pub mod media_type;
 pub mod redirect;
 pub mod retry_after;
+pub mod token;

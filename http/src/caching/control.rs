@@ -19,6 +19,8 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::header::{CACHE_CONTROL, HeaderName, PRAGMA};
 
+use crate::token::is_token;
+
 /// The maximum of delta-seconds. Larger values are read as infinity and sent as this value (RFC
 /// 9111 §1.2.2).
 pub const FOREVER: Duration = Duration::from_secs(1 << 31);
@@ -360,12 +362,6 @@ fn unquoted(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(meant)
-}
-
-/// Whether `text` is a token (RFC 9110 §5.6.2).
-fn is_token(text: &[u8]) -> bool {
-    !text.is_empty()
-        && text.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte))
 }
 
 #[cfg(test)]

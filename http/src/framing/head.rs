@@ -1,6 +1,7 @@
 //! A request head (RFC 9112 §2 to §6): request line, fields, and the framing of the body.
 
-use super::{PartProgress, Refusal, StepResult, is_token, is_value, run};
+use super::{PartProgress, Refusal, StepResult, is_value, run};
+use crate::token::is_token_byte;
 
 /// The most empty lines before a request line.
 const MAX_EMPTY_LINES: u8 = 2;
@@ -136,7 +137,7 @@ impl Head {
 
     fn method(&mut self, bytes: &[u8]) -> StepResult {
         self.at = HeadPosition::Method;
-        let (token, rest) = split(bytes, is_token);
+        let (token, rest) = split(bytes, is_token_byte);
         self.method.push(token);
         if self.method.get().is_none() {
             return refuse(0, "the method is too long");
@@ -301,7 +302,7 @@ impl FieldLines {
     }
 
     fn name(&mut self, bytes: &[u8]) -> Result<LineProgress, Refusal> {
-        let (name, rest) = split(bytes, is_token);
+        let (name, rest) = split(bytes, is_token_byte);
         self.name.push(name);
         match rest.first() {
             None => Ok(LineProgress::More(name.len())),
@@ -378,7 +379,7 @@ impl FieldKind {
         match self {
             Self::Host => Some(is_host),
             Self::Length => Some(|byte| byte.is_ascii_digit()),
-            Self::Coding => Some(is_token),
+            Self::Coding => Some(is_token_byte),
             Self::Other | Self::Upgrade => None,
         }
     }

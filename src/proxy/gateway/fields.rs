@@ -21,6 +21,7 @@ use crate::page::isolation::isolate;
 use crate::proxy::intent::SEC_FETCH_DEST;
 use wwwoffle_http::fields::{CACHE_STATUS, list};
 use wwwoffle_http::media_type;
+use wwwoffle_http::token::is_token;
 use wwwoffle_url::SCHEMES;
 
 /// Fields of a request that the origin gets.
@@ -194,7 +195,8 @@ impl Shape {
                     return "application/octet-stream".to_owned();
                 };
                 // Without the boundary the sections of a multipart body could not be separated.
-                let boundary = parameter(theirs, "boundary").filter(|value| is_token(value));
+                let boundary =
+                    parameter(theirs, "boundary").filter(|value| is_token(value.as_bytes()));
                 let boundary = boundary.filter(|_| kind == "multipart");
                 let boundary = boundary.map_or_else(String::new, |it| format!("; boundary={it}"));
                 format!("{kind}/{subtype}{boundary}")
@@ -209,7 +211,8 @@ impl Shape {
 fn essence(content_type: &str) -> Option<(String, String)> {
     let essence = media_type::essence(content_type);
     let (kind, subtype) = essence.split_once('/')?;
-    (is_token(kind) && is_token(subtype)).then(|| (kind.to_owned(), subtype.to_owned()))
+    let are_tokens = is_token(kind.as_bytes()) && is_token(subtype.as_bytes());
+    are_tokens.then(|| (kind.to_owned(), subtype.to_owned()))
 }
 
 /// The value of the first parameter of this name, without its quotes.
@@ -217,12 +220,6 @@ fn parameter<'a>(content_type: &'a str, name: &str) -> Option<&'a str> {
     let parameters = content_type.split(';').skip(1).filter_map(|one| one.split_once('='));
     let mut named = parameters.filter(|(known, _)| known.trim().eq_ignore_ascii_case(name));
     named.next().map(|(_, value)| value.trim().trim_matches(['"', '\'']).trim())
-}
-
-/// Whether `text` is a token (RFC 9110 §5.6.2).
-fn is_token(text: &str) -> bool {
-    let is_of_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    !text.is_empty() && text.bytes().all(is_of_token)
 }
 
 /// The `Content-Disposition` of a response that the browser must save, because the origin requests
