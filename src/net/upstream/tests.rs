@@ -1,5 +1,6 @@
 //! Tests of handshakes and of parent proxies.
 
+use super::scene::limits;
 use super::tls::Offer;
 use super::*;
 use crate::base::mode::{Mode, ModeSwitch};
@@ -32,15 +33,9 @@ fn refusing(listener: TcpListener) -> Arc<AtomicUsize> {
 #[tokio::test]
 async fn a_request_that_a_parent_answered_is_not_sent_by_another() {
     let patience = Duration::from_secs(60);
-    let limits = UpstreamLimits {
-        head_timeout: patience,
-        socket_timeout: patience,
-        idle_timeout: patience,
-        per_origin: 1,
-    };
     let dialer = Dialer::new(ModeSwitch::new(Mode::Online), patience, patience);
     let tls = Tls::new(&[], patience).unwrap();
-    let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
+    let upstream = Upstream::new(dialer, tls, Tasks::new(), limits(patience));
     let (mut ways, mut counts) = (Vec::new(), Vec::new());
     for _ in 0..2 {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -65,16 +60,10 @@ async fn a_request_that_a_parent_answered_is_not_sent_by_another() {
 #[tokio::test]
 async fn a_handshake_ends_when_the_mode_goes_offline() {
     let patience = Duration::from_secs(60);
-    let limits = UpstreamLimits {
-        head_timeout: patience,
-        socket_timeout: patience,
-        idle_timeout: patience,
-        per_origin: 1,
-    };
     let mode = ModeSwitch::new(Mode::Online);
     let dialer = Dialer::new(mode.clone(), patience, patience);
     let tls = Tls::new(&[], patience).unwrap();
-    let upstream = Upstream::new(dialer, tls, Tasks::new(), limits);
+    let upstream = Upstream::new(dialer, tls, Tasks::new(), limits(patience));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let origin = Origin::here(Scheme::Https, "127.0.0.1", port);
