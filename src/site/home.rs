@@ -107,13 +107,7 @@ async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>),
             IndexPage { listed: ListItems::Entries(items), .. } => items,
             _ => Vec::new(),
         };
-        let icons = IconFinder {
-            spool: source.spool,
-            index: source.index,
-            viewer: source.viewer,
-            owner: &owner,
-            local: &context.base.local,
-        };
+        let icons = IconFinder::new(source, &owner, &context.base.local);
         Ok((total, with_icons(items, &icons)))
     })
     .await

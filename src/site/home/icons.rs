@@ -8,6 +8,7 @@ use wwwoffle_spool::{Body, Entry, Lookup, Place, Spool};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::owner::{Owner, Places};
+use crate::storage::lists::found::ListSource;
 use wwwoffle_http::head;
 
 /// Maximum size of an icon, in bytes.
@@ -18,14 +19,24 @@ const MOST_LOOKED_AT: usize = 8;
 
 /// A finder of icons: the viewer of the icons, and the stores to search.
 pub(in crate::site) struct IconFinder<'a> {
-    pub(in crate::site) spool: &'a Spool,
-    pub(in crate::site) index: &'a Index,
-    pub(in crate::site) viewer: &'a Viewer,
-    pub(in crate::site) owner: &'a Owner,
-    pub(in crate::site) local: &'a LocalHost,
+    spool: &'a Spool,
+    index: &'a Index,
+    viewer: &'a Viewer,
+    owner: &'a Owner,
+    local: &'a LocalHost,
 }
 
-impl IconFinder<'_> {
+impl<'a> IconFinder<'a> {
+    /// A finder in the stores of `source`, for its viewer, who is `owner`.
+    pub(in crate::site) fn new(
+        source: &ListSource<'a>,
+        owner: &'a Owner,
+        local: &'a LocalHost,
+    ) -> Self {
+        let ListSource { spool, index, viewer, .. } = *source;
+        Self { spool, index, viewer, owner, local }
+    }
+
     /// Returns the icon of a page as a `data:` URL: `/favicon.ico` of its host, or else an icon to
     /// which the page refers. `None` if no such icon is stored.
     pub(in crate::site) fn of(&self, url: &str) -> Option<String> {

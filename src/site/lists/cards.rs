@@ -85,13 +85,7 @@ pub(super) async fn library(caller: &Caller, after: Option<&str>) -> Library {
     let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();
     let found = query_index(caller, wanted, move |source, wanted| {
-        let icons = IconFinder {
-            spool: source.spool,
-            index: source.index,
-            viewer: source.viewer,
-            owner: &owner,
-            local: &context.base.local,
-        };
+        let icons = IconFinder::new(source, &owner, &context.base.local);
         let total = source.index.total(source.viewer)?;
         let page = found::list(source, wanted)?;
         let sites = match page.listed {
