@@ -99,7 +99,7 @@ pub fn spool_owner(root: &Path, is_root: bool) -> io::Result<Option<(u32, u32)>>
     let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|one| one.is_symlink());
     if is_root && let Some(link) = [&root, &temporary].into_iter().find(|path| is_link(path)) {
         return Err(io::Error::other(format!(
-            "{} is a link, which root does not follow here: use --spool with the directory \
+            "\"{}\" is a link, which root does not follow here: use --spool with the directory \
              itself, or run this as its owner",
             link.display()
         )));
