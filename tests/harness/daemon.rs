@@ -14,7 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::client::{Client, Response};
-use super::{PATIENCE, eventually};
+use super::{PATIENCE, eventually, eventually_within};
 
 /// Time limit for a verb. Fetching many pages with retries is the slowest.
 const VERB_LIMIT: Duration = Duration::from_secs(240);
@@ -417,7 +417,14 @@ impl Daemon {
     /// Waits until no download and no fetch is in progress.
     #[track_caller]
     pub(crate) fn settle(&self) {
-        eventually("no download is in progress", || {
+        self.settle_within(PATIENCE);
+    }
+
+    /// Waits for at most `limit` until no download and no fetch is in progress. A large download
+    /// ends after its file is synced, which takes long on a disk that other programs use.
+    #[track_caller]
+    pub(crate) fn settle_within(&self, limit: Duration) {
+        eventually_within(limit, "no download is in progress", || {
             let status = self.status();
             status["downloads"].as_array().is_some_and(Vec::is_empty)
                 && status["queue"]["active"] == 0
