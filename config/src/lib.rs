@@ -98,7 +98,7 @@ pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DataSaver, DontCache,
     DontCompress, DontGet, FetchOptions, FtpOptions, Https, IndexOptions, Link, LocalNames,
     LocalNet, MimeTypes, ModifyHtml, OfflineOptions, OnlineOptions, Options, OwnPages, Protection,
-    Proxy, Purge, Startup, Tunnel,
+    Proxy, Purge, Startup, TierOptions, Tunnel,
 };
 pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{
@@ -123,6 +123,10 @@ pub use values::{
     ports::{PortRange, PortRanges},
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
     texts::{AccessLogTo, LogTo, Markup, Program, Secret, SystemAccount, UserName},
+    tier::{
+        CatalogueAddress, CatalogueDatabase, CredentialsFile, ObjectBucket, ShortName,
+        StoreEndpoint, TierRole,
+    },
     times::{Pause, Window, Windows},
     words::{AccessLogFormat, Durability, FtpTls, LogLevel, NoStore},
 };

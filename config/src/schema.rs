@@ -113,6 +113,7 @@ mod link;
 mod lists;
 mod requests;
 mod secure;
+mod tier;
 
 pub use caching::Caching;
 pub use daemon::{
@@ -124,6 +125,7 @@ pub use link::Link;
 pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, FtpOptions, Proxy};
 pub use requests::{OfflineOptions, OnlineOptions};
 pub use secure::{Https, Tunnel};
+pub use tier::TierOptions;
 
 /// Generates [`Config`] and [`SECTIONS`] from the list of sections.
 macro_rules! config {
@@ -234,6 +236,8 @@ config! {
     alias: Alias,
     /// The lists.
     index_options: IndexOptions,
+    /// The archive tier.
+    tier: TierOptions,
     /// Changes to pages.
     modify_html: ModifyHtml,
     /// The types of files.

@@ -20,5 +20,6 @@ pub(crate) mod ports;
 pub(crate) mod quotas;
 pub(crate) mod shipped;
 pub(crate) mod texts;
+pub(crate) mod tier;
 pub(crate) mod times;
 pub(crate) mod words;

@@ -1,0 +1,39 @@
+//! The archive tier, which several nodes share.
+
+use crate::{
+    source::rule::UrlRules,
+    values::{
+        amounts::SizeLimit,
+        tier::{
+            CatalogueAddress, CredentialsFile, ObjectBucket, ShortName, StoreEndpoint, TierRole,
+        },
+    },
+};
+
+section! {
+    /// The archive tier: an object store and a database that several nodes share. Without both, the node works alone.
+    "tier" => TierOptions {
+        /// The bucket that stores the entries of all nodes.
+        "objects" => objects: ObjectBucket = r#""""#, Restart, Access;
+        /// The address of the object store.
+        "endpoint" => endpoint: StoreEndpoint = r#""""#, Restart, Access;
+        /// The region of the object store.
+        "region" => region: ShortName = r#""us-east-1""#, Restart, Ordinary;
+        /// Whether the bucket is part of the path of an object's URL, and not of its host name.
+        "path-style" => path_style: bool = "true", Restart, Ordinary;
+        /// The database that lists the entries of all nodes.
+        "catalogue" => catalogue: CatalogueAddress = r#""""#, Restart, Access;
+        /// The file with the keys of the object store and the password of the catalogue. What the file lacks is taken from the environment: `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and `PGPASSWORD`.
+        "credentials" => credentials: CredentialsFile = r#""""#, Restart, Path;
+        /// The name of this node in the catalogue; "" takes the name of the machine.
+        "node" => node: ShortName = r#""""#, Restart, Ordinary;
+        /// Whether this node adds its entries to the tier, or only reads.
+        "role" => role: TierRole = r#""read-write""#, Restart, Ordinary;
+        /// Whether entries of these URLs are added to the tier and looked up in it. Entries of one person are never added.
+        "share" => share: UrlRules<bool> = "true", Live, Access;
+        /// The longest body of an entry that is added.
+        "max-body" => max_body: SizeLimit = r#""1GB""#, Live, Ordinary;
+        /// How many bytes are sent to the object store in a second.
+        "rate" => rate: SizeLimit = r#""none""#, Live, Ordinary;
+    }
+}
