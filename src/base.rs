@@ -29,3 +29,4 @@ pub mod spelling;
 pub mod statistics;
 pub mod tasks;
 pub mod text;
+pub mod tier_secrets;

@@ -29,6 +29,7 @@ use crate::base::mode::{Mode, ModeSetting, ModeSwitch};
 use crate::base::statistics::Statistics;
 use crate::base::statistics::usage::QueueQuota;
 use crate::base::tasks::Tasks;
+use crate::base::tier_secrets::TierSecrets;
 use crate::base::{clock, log, run_directory};
 use crate::fetch::Fetcher;
 use crate::fetch::context::FetchContext;
@@ -49,6 +50,8 @@ use crate::storage::context::StorageContext;
 use crate::storage::lists::describe::Pages;
 use crate::storage::lists::sessions;
 use crate::storage::store::Store;
+#[cfg(feature = "tier")]
+use crate::tier::Tier;
 use crate::tls::ServerCertificates;
 use crate::tls::ca::Authority;
 
@@ -92,6 +95,8 @@ struct DaemonParts {
     access_log: Option<AccessLog>,
     /// The fixture that is recorded or replayed.
     fixture: Option<Arc<FixtureSession>>,
+    /// The credentials for the archive tier in the environment.
+    tier_secrets: TierSecrets,
 }
 
 /// The built-in templates with the user's own ones in their place, and the faults of the user's
@@ -118,9 +123,11 @@ impl Daemon {
     /// the system cannot supply random bytes.
     fn build(parts: DaemonParts) -> anyhow::Result<Arc<Self>> {
         let DaemonParts { live, store, authority, mode, .. } = parts;
-        let DaemonParts { listening, templates, access_log, fixture, .. } = parts;
+        let DaemonParts { listening, templates, access_log, fixture, tier_secrets, .. } = parts;
         store.spool().queue().set_share(live.config().startup.queue_share.get());
         let base = Arc::new(build_base_context(live, mode, listening, &store)?);
+        #[cfg(not(feature = "tier"))]
+        refuse_tier(&base, tier_secrets)?;
         let statistics = Arc::<Statistics>::default();
         let net = Arc::new(net(&base, &statistics)?);
         let index_pages = Arc::new(Pages { local: base.local.clone() });
@@ -143,7 +150,17 @@ impl Daemon {
             storage: Arc::clone(&storage),
             pages: Arc::clone(&pages),
             clients: ClientSecurity { access: Access::new()?, tls },
-            traffic: Traffic { access_log, fixture, ..Traffic::default() },
+            traffic: Traffic {
+                access_log,
+                #[cfg(feature = "tier")]
+                tier: if fixture.is_none() {
+                    Tier::new(&net, &storage, tier_secrets)?
+                } else {
+                    None
+                },
+                fixture,
+                ..Traffic::default()
+            },
             confirmations: Confirmations::default(),
             worker,
         });
@@ -242,6 +259,14 @@ impl Daemon {
             warn!(%options, "a restart is needed for some options");
         }
     }
+}
+
+/// Refuses a configuration with an archive tier, for which this program was not built.
+#[cfg(not(feature = "tier"))]
+fn refuse_tier(base: &BaseContext, _secrets: TierSecrets) -> anyhow::Result<()> {
+    let is_used = base.config().tier.objects.parts().is_some();
+    anyhow::ensure!(!is_used, "[tier] is configured, but this program was built without it");
+    Ok(())
 }
 
 fn build_base_context(

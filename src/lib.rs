@@ -10,4 +10,6 @@ pub mod proxy;
 pub mod server;
 pub mod site;
 pub mod storage;
+#[cfg(feature = "tier")]
+pub mod tier;
 pub mod tls;

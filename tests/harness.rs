@@ -4,6 +4,7 @@ pub(crate) mod absolute;
 pub(crate) mod chromium;
 pub(crate) mod client;
 pub(crate) mod daemon;
+pub(crate) mod engines;
 pub(crate) mod faults;
 pub(crate) mod film;
 pub(crate) mod firefox;

@@ -34,5 +34,6 @@ mod proxy;
 mod security;
 mod site;
 mod storage;
+mod tier;
 mod tls;
 mod tools;

@@ -62,7 +62,7 @@ pub use types::{
     DownloadWaiting, EntriesToDelete, EntryItem, EntryOwner, FailingParentItem, FetchAttempts,
     FetchRequest, FetchResponse, FlushResponse, FormMethod, FormToSend, GetRequest, ItemState,
     LinkStatus, ModeChange, ModeRequest, OutgoingTrouble, Queue, QueueCounts, QueueItem,
-    QueueTarget, RejectionItem, RetryResponse, Status, StopResponse,
+    QueueTarget, RejectionItem, RetryResponse, Status, StopResponse, TierStatus,
 };
 pub use usage::{DayUsage, QuotaItem, UsageReport};
 pub use wwwoffle_index::{HostItem, ItemTimes, SiteItem};

@@ -68,7 +68,7 @@ pub struct FailingParentItem {
 }
 
 /// The work of the daemon, and the last changes of its mode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonActivity {
     /// When the mode last became online or autodial; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +82,36 @@ pub struct DaemonActivity {
     /// The number of entries that a running purge has examined; absent if no purge is running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purge: Option<u64>,
+    /// The archive tier; absent if this node belongs to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<TierStatus>,
+}
+
+/// The state of the archive tier, as this node sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TierStatus {
+    /// The name of this node.
+    pub node: String,
+    /// Whether this node adds its entries.
+    pub writes: bool,
+    /// Whether there is a connection to the catalogue.
+    pub connected: bool,
+    /// The reason why an engine is not used now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+    /// The number of URLs whose entries wait to be added.
+    pub backlog: u64,
+    /// The time since which one of them waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// Whether the entries of the spool are being compared with the catalogue.
+    pub scanning: bool,
+    /// The number of entries added since the start.
+    pub pushed: u64,
+    /// The number of entries that were not added because they are damaged or invalid.
+    pub skipped: u64,
+    /// The number of entries read from the tier since the start.
+    pub pulled: u64,
 }
 
 /// The process of the daemon.

@@ -5,6 +5,8 @@ use std::{env, ffi::OsString};
 pub use wwwoffle_config::Environment;
 use wwwoffle_config::{ProxyVariables, ServiceVariables};
 
+use crate::base::tier_secrets::TierSecrets;
+
 /// Reads the environment of this process.
 #[must_use]
 pub fn read() -> Environment {
@@ -33,5 +35,18 @@ pub fn read() -> Environment {
             all: variable("all_proxy").or_else(|| variable("ALL_PROXY")),
             exceptions: variable("no_proxy").or_else(|| variable("NO_PROXY")),
         },
+    }
+}
+
+/// Reads the credentials for the archive tier from the environment of this process. Text that is
+/// not UTF-8 counts as missing.
+#[must_use]
+pub fn tier_secrets() -> TierSecrets {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads it")]
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    TierSecrets {
+        access_key: variable("AWS_ACCESS_KEY_ID"),
+        secret_key: variable("AWS_SECRET_ACCESS_KEY"),
+        catalogue_password: variable("PGPASSWORD"),
     }
 }

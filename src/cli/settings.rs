@@ -11,6 +11,7 @@ use wwwoffle_url::LocalHost;
 
 use super::args::Serve;
 use super::control::{Control, RemoteDaemon};
+use super::environment;
 use super::failure::{VerbFailure, VerbResult};
 use super::programs;
 use crate::base::exit::ExitStatus;
@@ -77,7 +78,19 @@ impl<'a> Settings<'a> {
         let rest = typed.rest.map(Duration::from_secs);
         let (mode, log_level) = (typed.mode, typed.log_level);
         let (sockets, manager, fixture) = (Vec::new(), ServiceManager::default(), None);
-        Ok(Start { live, spool, listen, sockets, mode, log_level, rest, manager, fixture })
+        let tier_secrets = environment::tier_secrets();
+        Ok(Start {
+            live,
+            spool,
+            listen,
+            sockets,
+            mode,
+            log_level,
+            rest,
+            manager,
+            fixture,
+            tier_secrets,
+        })
     }
 
     /// Returns a client of the daemon on the spool, whether the daemon runs or not, or of the one on

@@ -1,6 +1,7 @@
 //! Dispatches verbs, and implements those that only talk to a daemon.
 
 use std::{
+    io::{self, Write},
     os::fd::OwnedFd,
     time::{Duration, Instant},
 };
@@ -28,7 +29,7 @@ use crate::storage::edit::compress::StoredForm;
 use wwwoffle_api::plan::QueuePlan;
 use wwwoffle_api::{
     DaemonActivity, DaemonProcess, FetchRequest, FetchResponse, ModeChange, ModeRequest,
-    ModeSetting, OutgoingTrouble, Status, StopResponse,
+    ModeSetting, OutgoingTrouble, Status, StopResponse, TierStatus,
 };
 
 /// Time limit for a daemon to stop: its own deadline, and a margin.
@@ -255,7 +256,7 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
             writeln!(out, "link         {}", shown::line(&link.reason))?;
         }
     }
-    let DaemonActivity { last_online, last_offline, runs, purge } = status.activity;
+    let DaemonActivity { last_online, last_offline, runs, purge, tier } = status.activity;
     for (name, time) in [("last online", last_online), ("last offline", last_offline)] {
         if let Some(time) = time {
             writeln!(out, "{name:<12} {time:.0}")?;
@@ -274,6 +275,9 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
     }
     if let Some(looked) = purge {
         writeln!(out, "purge        is running, {looked} entries examined")?;
+    }
+    if let Some(tier) = tier {
+        describe_tier(&tier, out)?;
     }
     for download in &status.downloads {
         let (line, url) = (progress::describe_download(download), shown::line(&download.url));
@@ -306,6 +310,26 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
         status.version, status.process.pid, status.process.since
     )?;
     Ok(ExitStatus::Done)
+}
+
+/// Prints the state of the archive tier.
+fn describe_tier(tier: &TierStatus, out: &mut dyn Write) -> io::Result<()> {
+    let state = match &tier.fault {
+        Some(fault) => shown::line(fault),
+        None if tier.connected => "connected".to_owned(),
+        None => "connecting".to_owned(),
+    };
+    writeln!(out, "tier         {}: {state}", tier.node)?;
+    let TierStatus { backlog, pushed, pulled, skipped, .. } = tier;
+    if tier.writes {
+        let scanning = if tier.scanning { ", comparing the spool with it" } else { "" };
+        let since = tier.since.map_or_else(String::new, |since| format!(" since {since:.0}"));
+        writeln!(out, "             {backlog} waiting{since}, {pushed} added{scanning}")?;
+    }
+    if *skipped > 0 {
+        writeln!(out, "             {skipped} not added: damaged or invalid")?;
+    }
+    writeln!(out, "             {pulled} read from it")
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.

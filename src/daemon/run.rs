@@ -23,6 +23,7 @@ use crate::base::live::Live;
 use crate::base::log::access::{AccessLog, AccessLogSink};
 use crate::base::mode::ModeSetting;
 use crate::base::service_manager::ServiceManager;
+use crate::base::tier_secrets::TierSecrets;
 use crate::base::{clock, reload, run_directory};
 use crate::daemon::{Daemon, DaemonParts};
 use crate::fetch::{self, monitor};
@@ -76,6 +77,8 @@ pub struct Start {
     pub manager: ServiceManager,
     /// The fixture that is recorded or replayed instead of the spool.
     pub fixture: Option<FixtureStart>,
+    /// The credentials for the archive tier in the environment.
+    pub tier_secrets: TierSecrets,
 }
 
 /// A fixture for a daemon. The daemon ignores signals: its caller handles them.
@@ -257,7 +260,7 @@ async fn serve(
     ready: impl FnOnce(&str),
 ) -> Result<(), StartFailure> {
     let Resources { sockets, intercepting, files, store, access_log } = resources;
-    let Start { live, spool, manager, fixture, .. } = start;
+    let Start { live, spool, manager, fixture, tier_secrets, .. } = start;
     let listening = addresses(&sockets)?;
     let socket = control::bind(&spool).map_err(|error| {
         let message = format!("the control socket in {} cannot be made: {error}", spool.display());
@@ -269,8 +272,17 @@ async fn serve(
     };
     let templates = own_templates(&store);
     let has_signals = fixture.is_none();
-    let parts =
-        DaemonParts { live, store, authority, mode, listening, templates, access_log, fixture };
+    let parts = DaemonParts {
+        live,
+        store,
+        authority,
+        mode,
+        listening,
+        templates,
+        access_log,
+        fixture,
+        tier_secrets,
+    };
     let daemon =
         Daemon::build(parts).map_err(|error| refuse(ExitStatus::Failed, format!("{error:#}")))?;
     if start.mode.is_some()
@@ -287,6 +299,10 @@ async fn serve(
     statistics::begin(&daemon.storage).await;
     sessions::resume_mode_changes(&daemon.storage).await;
     start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
+    #[cfg(feature = "tier")]
+    if let Some(tier) = &daemon.proxy.traffic.tier {
+        tier.start().await;
+    }
     // Signals are handled before the ready line is printed, because a program that reads the line
     // may send a signal at once.
     let signals = has_signals.then(Signals::receive).transpose().map_err(|error| {
@@ -307,6 +323,10 @@ async fn serve(
     let left = daemon.base.tasks.wait(STOP_WITHIN).await;
     if left > 0 {
         warn!(left, "not everything ended in time");
+    }
+    #[cfg(feature = "tier")]
+    if let Some(tier) = &daemon.proxy.traffic.tier {
+        tier.stop().await;
     }
     statistics::stop(&daemon.storage).await;
     sessions::store_mode_changes(&daemon.storage).await;

@@ -11,6 +11,7 @@ use crate::base::clock;
 use crate::base::live::Live;
 use crate::base::log::access::AccessLog;
 use crate::base::mode::Mode;
+use crate::base::tier_secrets::TierSecrets;
 use crate::fetch::context::FetchContext;
 use crate::proxy::context::ProxyContext;
 use crate::site::context::SiteContext;
@@ -42,6 +43,7 @@ impl TestDaemon {
             templates: UserPages::default(),
             access_log,
             fixture: None,
+            tier_secrets: TierSecrets::default(),
         };
         Self(Daemon::build(parts).unwrap())
     }

@@ -55,6 +55,7 @@ use hyper::body::Incoming;
 use hyper::{HeaderMap, Request, StatusCode};
 use hyper_util::rt::TokioTimer;
 use tokio::sync::mpsc;
+use tokio_rustls::rustls::ClientConfig;
 use tracing::debug;
 use wwwoffle_config::Options;
 
@@ -188,6 +189,8 @@ pub enum Outbound {
     Whole(Bytes),
     /// A body that streams from the client.
     Stream(ClientBody),
+    /// A body that we read from the spool. The head has its `Content-Length`.
+    Stored(RequestBody),
 }
 
 /// The body of a client's request, of which the first bytes were read.
@@ -269,6 +272,11 @@ impl Upstream {
     #[must_use]
     pub fn dialer(&self) -> &Dialer {
         &self.dialer
+    }
+
+    /// The TLS configuration for a connection to `origin` in a protocol other than HTTP.
+    pub(crate) fn tls_config(&self, origin: &Origin) -> Arc<ClientConfig> {
+        self.tls.config_for_other(origin)
     }
 
     /// Recently refused certificates.

@@ -168,6 +168,12 @@ impl CopyLookup {
         self.lookups.as_ref()
     }
 
+    /// Whether no copy was found, of any spelling or login.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty() && self.near.is_none() && self.locked.is_none()
+    }
+
     /// All stored copies of the requested spelling, and the segments that contain the requested
     /// bytes.
     #[must_use]

@@ -18,6 +18,8 @@ use crate::base::log::access::AccessLog;
 use crate::net::context::NetContext;
 use crate::page::context::PageContext;
 use crate::storage::context::StorageContext;
+#[cfg(feature = "tier")]
+use crate::tier::Tier;
 use crate::tls::ServerCertificates;
 
 /// The context of proxied requests.
@@ -65,6 +67,9 @@ pub struct Traffic {
     pub access_log: Option<AccessLog>,
     /// The fixture that is recorded or replayed, for `wwwoffle run`. The spool is then not used.
     pub fixture: Option<Arc<FixtureSession>>,
+    /// The archive tier, if this node belongs to one.
+    #[cfg(feature = "tier")]
+    pub tier: Option<Arc<Tier>>,
 }
 
 /// Forms that a person has to confirm.

@@ -6,8 +6,12 @@ use hyper::header::AUTHORIZATION;
 
 use super::ask::ProxyRequest;
 use super::choose::{self, CopyLookup, is_invalid};
+#[cfg(feature = "tier")]
+use super::decide::MethodKind;
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
+#[cfg(feature = "tier")]
+use super::rules::StoragePolicy;
 use super::site_logins::LoginClient;
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
@@ -38,6 +42,9 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
+    if client.is_some() && found.is_empty() && pull_from_tier(context, ask).await {
+        found = choose::look_up(context, ask, client).await?;
+    }
     if found.keeps_password && mode != Mode::Offline {
         // The person has typed the password for the copy. The site asks for Digest again.
         ask.head.fields.remove(AUTHORIZATION);
@@ -72,6 +79,25 @@ pub(super) async fn plan_request(
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(copy.as_deref());
     Ok(RequestPlan { copy, found, decision: decide(mode, how, online, asked) })
+}
+
+/// Looks the URL up in the archive tier after a local miss. Returns whether the spool has an entry
+/// now.
+#[cfg(feature = "tier")]
+async fn pull_from_tier(context: &ProxyContext, ask: &ProxyRequest) -> bool {
+    let Some(tier) = &context.traffic.tier else { return false };
+    let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
+        && ask.form.is_none()
+        && ask.asked.standing == StoragePolicy::Usual
+        // The origin is asked in any case.
+        && !(ask.asked.reload && ask.start.mode == Mode::Online);
+    may && Box::pin(tier.find(&ask.places.public)).await
+}
+
+/// Without the feature `tier` there is no tier.
+#[cfg(not(feature = "tier"))]
+async fn pull_from_tier(_: &ProxyContext, _: &ProxyRequest) -> bool {
+    std::future::ready(false).await
 }
 
 /// Whether, and in which form, the client can read the stored copy.

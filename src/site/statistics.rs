@@ -8,6 +8,7 @@ use hyper::Response;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
+use super::status;
 use crate::base::statistics::{self, FETCHED, GIVEN, Outcome, SAVED, UNFETCHED, UNSENT};
 use crate::base::{clock, shown};
 use crate::proxy::body::Body;
@@ -38,7 +39,8 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let figures = statistics(caller);
-    caller.page(page::page(&caller.shell, &figures))
+    let tier = status::tier(&caller.context);
+    caller.page(page::page(&caller.shell, &figures, tier.as_ref()))
 }
 
 /// Shows the page with the names of hosts, if the caller owns the machine.

@@ -20,7 +20,7 @@ use crate::storage::store::timestamp;
 use wwwoffle_api::{
     DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, FailingParentItem, FetchAttempts,
     Hold, ItemState, LinkStatus, ModeSetting, OutgoingTrouble, QueueCounts, QueueItem,
-    RejectionItem, Status,
+    RejectionItem, Status, TierStatus,
 };
 
 /// Maximum number of reported rejections.
@@ -52,6 +52,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
             last_offline: changes.offline.map(timestamp),
             runs: u64::try_from(runs.count()).unwrap_or(u64::MAX),
             purge: purge.running.then_some(purge.looked),
+            tier: tier(context),
         },
         process: DaemonProcess {
             pid: std::process::id(),
@@ -81,6 +82,14 @@ fn failing_parents(context: &SiteContext) -> Vec<FailingParentItem> {
         until: timestamp(clock::now() + failing.remaining),
     };
     avoided.map(item).collect()
+}
+
+/// Returns the state of the archive tier, if this node belongs to one.
+pub(super) fn tier(context: &SiteContext) -> Option<TierStatus> {
+    #[cfg(feature = "tier")]
+    return context.proxy.traffic.tier.as_ref().map(|tier| tier.status());
+    #[cfg(not(feature = "tier"))]
+    return None;
 }
 
 /// Returns the state of the link, if the mode follows it.

@@ -37,6 +37,7 @@ fn status() {
                 last_offline: None,
                 runs: 2,
                 purge: Some(9),
+                tier: None,
             },
             process: DaemonProcess {
                 pid: 7,

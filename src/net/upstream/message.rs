@@ -83,6 +83,14 @@ impl OutgoingMessage {
             Outbound::Stream(incoming) => {
                 Content::Stream(Some(ProgressBody::new(incoming, activity.clone()).boxed_unsync()))
             }
+            Outbound::Stored(body) => {
+                let sent = activity.clone();
+                let body = body.map_frame(move |frame| {
+                    sent.touch();
+                    frame
+                });
+                Content::Stream(Some(body.boxed_unsync()))
+            }
         };
         Self { head, body, activity, interim }
     }

@@ -189,6 +189,14 @@ impl Tls {
         Arc::new(config)
     }
 
+    /// The configuration for a protocol without a name in TLS, such as that of PostgreSQL.
+    pub(super) fn config_for_other(&self, origin: &Origin) -> Arc<ClientConfig> {
+        let mut config = ClientConfig::clone(&self.config_for(Offer::Http1, &self.allowed(origin)));
+        config.alpn_protocols = Vec::new();
+        config.resumption = Resumption::disabled();
+        Arc::new(config)
+    }
+
     fn config_for(&self, offer: Offer, allowed: &AllowedFingerprints) -> Arc<ClientConfig> {
         let shared = match offer {
             Offer::Http1 => &self.http1,

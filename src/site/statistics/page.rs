@@ -9,7 +9,7 @@ use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, tr};
 use crate::page::{RenderedPage, Shell, View, view};
-use wwwoffle_api::{HostCounts, StatisticsReport, Sums};
+use wwwoffle_api::{HostCounts, StatisticsReport, Sums, TierStatus};
 
 /// Path of the page.
 pub const PATH: &str = "/statistics/";
@@ -22,7 +22,11 @@ const SHOWN_HOSTS: usize = 50;
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, statistics: &StatisticsReport) -> RenderedPage {
+pub fn page(
+    shell: &Shell,
+    statistics: &StatisticsReport,
+    tier: Option<&TierStatus>,
+) -> RenderedPage {
     let month = last_days(statistics, MONTH);
     let days = month.iter().rev().map(|(day, sums)| {
         view! {
@@ -39,10 +43,29 @@ pub fn page(shell: &Shell, statistics: &StatisticsReport) -> RenderedPage {
         lines: lines(statistics, &month),
         charts: charts(&month),
         days: days.collect::<Vec<_>>(),
+        // `None` if this node belongs to no archive tier.
+        tier: tier.map(|tier| self::tier(tier, statistics.hosts.is_some())),
         // `None` if the caller may not see the hosts.
         hosts: statistics.hosts.as_ref().map(|hosts| self::hosts(hosts, statistics.rest.as_ref())),
     };
     shell.page("statistics.html", 200, &view)
+}
+
+/// Returns the state of the archive tier. The fault of an engine names its address, so only the
+/// owner of the machine sees it.
+fn tier(tier: &TierStatus, is_owner: bool) -> View {
+    let counts = [
+        (tr("Waiting to be added"), tier.backlog),
+        (tr("Added since the start"), tier.pushed),
+        (tr("Read from it since the start"), tier.pulled),
+    ];
+    let lines = counts.map(|(title, value)| view! { title, value });
+    view! {
+        lines: lines.to_vec(),
+        scanning: tier.scanning,
+        fails: tier.fault.is_some(),
+        fault: tier.fault.as_deref().filter(|_| is_owner).map(shown::text),
+    }
 }
 
 /// Returns the last days up to today, oldest first, including days without requests.
@@ -197,9 +220,28 @@ mod tests {
     }
 
     fn body(statistics: &StatisticsReport) -> String {
-        let page = page(&shell(), statistics);
+        let page = page(&shell(), statistics, None);
         assert_harmless(&page);
         page.body
+    }
+
+    #[test]
+    fn only_the_owner_sees_which_engine_fails() {
+        let fault = Some("catalogue: db.example:5432 does not respond".to_owned());
+        let tier = TierStatus { fault, backlog: 1_234, ..TierStatus::default() };
+        for is_owner in [true, false] {
+            let statistics = StatisticsReport {
+                today: "2026-11-22".to_owned(),
+                days: Vec::new(),
+                hosts: is_owner.then(Vec::new),
+                rest: None,
+            };
+            let page = page(&shell(), &statistics, Some(&tier));
+            assert_harmless(&page);
+            assert!(page.body.contains("<td>1234</td>"), "{}", page.body);
+            assert!(page.body.contains("An engine does not answer"), "{}", page.body);
+            assert_eq!(page.body.contains("db.example"), is_owner);
+        }
     }
 
     #[test]

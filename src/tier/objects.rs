@@ -1,0 +1,178 @@
+//! The object store: S3 over our own connections. `rusty_s3` signs the requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+
+use super::breaker::Breaker;
+use super::error::{TierError, quoted};
+use super::settings::{EngineKeys, SettingsFault, TierSettings};
+use crate::net::context::NetContext;
+use crate::net::upstream::{Answer, AnswerBody, Origin, Outbound, Reach, RequestBody, Scheme};
+
+/// The time for which a signed request is valid. It bounds the difference of the clocks, too.
+const SIGNED_FOR: Duration = Duration::from_secs(15 * 60);
+
+/// The largest error of a store that is read, in bytes.
+const MAX_ERROR: usize = 16 << 10;
+
+/// The store, for requests.
+pub(super) struct ObjectStore {
+    net: Arc<NetContext>,
+    bucket: Bucket,
+    credentials: Credentials,
+    origin: Origin,
+    host: HeaderValue,
+    prefix: String,
+    breaker: Arc<Breaker>,
+}
+
+/// The body of an object to send, with its length.
+pub(super) struct Upload {
+    pub(super) length: u64,
+    pub(super) body: RequestBody,
+}
+
+impl ObjectStore {
+    pub(super) fn new(
+        net: Arc<NetContext>,
+        settings: &TierSettings,
+        keys: EngineKeys,
+        breaker: Arc<Breaker>,
+    ) -> Result<Self, SettingsFault> {
+        let endpoint = settings.endpoint.parse().map_err(|_| SettingsFault::Endpoint)?;
+        let style = if settings.path_style { UrlStyle::Path } else { UrlStyle::VirtualHost };
+        let (name, region) = (settings.bucket.clone(), settings.region.clone());
+        let bucket = Bucket::new(endpoint, style, name, region);
+        let bucket = bucket.map_err(|_| SettingsFault::Endpoint)?;
+        let base = bucket.base_url();
+        let host = base.host_str().ok_or(SettingsFault::Endpoint)?.to_owned();
+        let scheme = Scheme::of(base.scheme()).ok_or(SettingsFault::Endpoint)?;
+        let port = base.port_or_known_default().ok_or(SettingsFault::Endpoint)?;
+        let authority = base.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
+        let field = HeaderValue::from_str(&authority).map_err(|_| SettingsFault::Endpoint)?;
+        Ok(Self {
+            net,
+            credentials: Credentials::new(keys.access, keys.secret),
+            origin: Origin { scheme, host, port, via: None, reach: Reach::All },
+            host: field,
+            prefix: settings.prefix.clone(),
+            bucket,
+            breaker,
+        })
+    }
+
+    pub(super) fn breaker(&self) -> &Breaker {
+        &self.breaker
+    }
+
+    /// The name of the object with this digest.
+    pub(super) fn name(&self, digest: &[u8; 32]) -> String {
+        let digits = hex::encode(digest);
+        let first = digits.get(..2).unwrap_or_default();
+        format!("{}{first}/{digits}.warc", self.prefix)
+    }
+
+    /// Writes an object. An object of this name has the same content, so it may be replaced.
+    pub(super) async fn put(&self, digest: &[u8; 32], upload: Upload) -> Result<(), TierError> {
+        let name = self.name(digest);
+        let action = self.bucket.put_object(Some(&self.credentials), &name);
+        let mut fields = HeaderMap::new();
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(upload.length));
+        fields.insert(CONTENT_TYPE, HeaderValue::from_static("application/warc"));
+        let url = action.sign(SIGNED_FOR);
+        let answer = self.send(Method::PUT, &url, fields, Outbound::Stored(upload.body)).await?;
+        let status = answer.status();
+        let text = read_error(answer.into_body()).await;
+        if status.is_success() { Ok(()) } else { Err(fault(status, &text)) }
+    }
+
+    /// Begins to read an object. `None` if it does not exist.
+    pub(super) async fn get(&self, digest: &[u8; 32]) -> Result<Option<AnswerBody>, TierError> {
+        let name = self.name(digest);
+        let action = self.bucket.get_object(Some(&self.credentials), &name);
+        let url = action.sign(SIGNED_FOR);
+        let answer = self.send(Method::GET, &url, HeaderMap::new(), Outbound::Empty).await?;
+        let status = answer.status();
+        if status == StatusCode::OK {
+            return Ok(Some(answer.into_body()));
+        }
+        let text = read_error(answer.into_body()).await;
+        if status == StatusCode::NOT_FOUND && code(&text) != "NoSuchBucket" {
+            return Ok(None);
+        }
+        Err(fault(status, &text))
+    }
+
+    /// Removes an object, if it exists.
+    pub(super) async fn delete(&self, digest: &[u8; 32]) -> Result<(), TierError> {
+        let name = self.name(digest);
+        let url = self.bucket.delete_object(Some(&self.credentials), &name).sign(SIGNED_FOR);
+        let answer = self.send(Method::DELETE, &url, HeaderMap::new(), Outbound::Empty).await?;
+        let status = answer.status();
+        let text = read_error(answer.into_body()).await;
+        let is_gone =
+            status.is_success() || status == StatusCode::NOT_FOUND && code(&text) != "NoSuchBucket";
+        if is_gone { Ok(()) } else { Err(fault(status, &text)) }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &impl AsRef<str>,
+        mut fields: HeaderMap,
+        body: Outbound,
+    ) -> Result<Answer, TierError> {
+        let unsendable = || TierError::Engine("the URL of the object is invalid".to_owned());
+        // The origin form: everything after the host.
+        let path = url.as_ref().splitn(4, '/').nth(3).ok_or_else(unsendable)?;
+        let mut head = Request::new(());
+        *head.method_mut() = method;
+        *head.uri_mut() = format!("/{path}").parse().map_err(|_| unsendable())?;
+        fields.insert(HOST, self.host.clone());
+        *head.headers_mut() = fields;
+        let sent = self.net.upstream.send(&self.origin, head, body, None).await;
+        sent.map_err(|failure| TierError::of_failure(&failure))
+    }
+}
+
+/// Reads at most the first [`MAX_ERROR`] bytes of an error. An unreadable error is empty.
+async fn read_error(mut body: AnswerBody) -> String {
+    let mut text = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let data = frame.into_data().unwrap_or_else(|_| Bytes::new());
+        let room = MAX_ERROR.saturating_sub(text.len());
+        text.extend_from_slice(data.get(..room.min(data.len())).unwrap_or_default());
+        if room == 0 {
+            break;
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The code in an XML error of S3. Empty if there is none.
+fn code(text: &str) -> &str {
+    let rest = text.split_once("<Code>").map_or("", |(_, rest)| rest);
+    rest.split_once("</Code>").map_or("", |(code, _)| code)
+}
+
+fn fault(status: StatusCode, text: &str) -> TierError {
+    let code = code(text);
+    let shown = quoted(if code.is_empty() { status.as_str() } else { code });
+    match (status, code) {
+        (_, "NoSuchBucket") => TierError::Missing("the bucket does not exist".to_owned()),
+        (_, "RequestTimeTooSkewed") => {
+            TierError::Engine(format!("{shown}: the clock of this node or of the store is wrong"))
+        }
+        (StatusCode::PAYLOAD_TOO_LARGE, _) | (_, "EntityTooLarge" | "InvalidArgument") => {
+            TierError::Refused(shown)
+        }
+        (StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED, _) => TierError::Credentials(shown),
+        _ => TierError::Engine(shown),
+    }
+}
