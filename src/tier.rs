@@ -20,31 +20,38 @@ mod find;
 mod object;
 mod objects;
 mod outbox;
+mod permission;
 mod push;
 mod settings;
 mod shared;
 mod upkeep;
+mod upload;
 mod walk;
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
-use tracing::info;
+use tracing::{info, warn};
 use wwwoffle_api::TierStatus;
 use wwwoffle_config::TierRole;
-use wwwoffle_spool::{ChangeListener, Key};
+use wwwoffle_spool::{ChangeListener, Spool};
 
 use self::breaker::Breaker;
 use self::catalogue::CatalogueClient;
-use self::find::Pull;
+use self::error::TierError;
+pub use self::find::Others;
+use self::find::Pulls;
 use self::objects::ObjectStore;
 use self::outbox::PushOutbox;
-use self::push::PushCounts;
+use self::permission::EnginePermission;
+use self::push::{ComparedWith, PushCounts};
 pub use self::settings::SettingsFault;
 use self::settings::TierSettings;
+use self::upload::UploadPace;
+use crate::base::error_chain::error_chain;
 use crate::base::tier_secrets::TierSecrets;
 use crate::net::context::NetContext;
 use crate::storage::context::StorageContext;
@@ -57,12 +64,24 @@ pub struct Tier {
     net: Arc<NetContext>,
     storage: Arc<StorageContext>,
     settings: TierSettings,
+    permission: EnginePermission,
     catalogue: CatalogueClient,
     objects: ObjectStore,
     outbox: Arc<PushOutbox>,
-    pushed: Arc<PushCounts>,
-    pulls: Mutex<HashMap<Key, Arc<Pull>>>,
+    pushed: PushCounts,
+    pace: Arc<UploadPace>,
+    state: PushState,
+    pulls: Pulls,
     pulling: Semaphore,
+}
+
+/// How far this node is known to have pushed.
+#[derive(Debug, Default)]
+struct PushState {
+    /// What the entries of the spool were last compared with.
+    compared: Mutex<Option<ComparedWith>>,
+    /// Whether the spool reports its changes.
+    is_told: AtomicBool,
 }
 
 impl fmt::Debug for Tier {
@@ -83,46 +102,54 @@ impl Tier {
         secrets: TierSecrets,
     ) -> Result<Option<Arc<Self>>, SettingsFault> {
         let config = net.base.config();
-        let Some((settings, keys)) = TierSettings::of(&config.tier, secrets)? else {
+        let Some((settings, keys)) = TierSettings::of(&config, secrets)? else {
             return Ok(None);
         };
-        let engines = [Breaker::new("catalogue"), Breaker::new("object store")].map(Arc::new);
-        let [for_catalogue, for_objects] = engines;
-        let catalogue = CatalogueClient::new(Arc::clone(net), &settings, &keys, for_catalogue);
-        let objects = ObjectStore::new(Arc::clone(net), &settings, keys, for_objects)?;
-        let outbox = Arc::new(PushOutbox::default());
+        let hosts = [settings.database.host.clone(), ObjectStore::host_of(&settings)];
+        let permission = EnginePermission::new(Arc::clone(net), hosts);
+        let catalogue = CatalogueClient::new(Arc::clone(net), permission.clone(), &settings, &keys);
+        let breaker = Arc::new(Breaker::new("object store"));
+        let objects = ObjectStore::new(Arc::clone(net), &settings, keys, breaker)?;
         Ok(Some(Arc::new(Self {
             net: Arc::clone(net),
             storage: Arc::clone(storage),
             settings,
+            permission,
             catalogue,
             objects,
-            outbox,
-            pushed: Arc::default(),
-            pulls: Mutex::default(),
+            outbox: Arc::default(),
+            pushed: PushCounts::default(),
+            pace: Arc::default(),
+            state: PushState::default(),
+            pulls: Pulls::default(),
             pulling: Semaphore::new(MAX_PULLS),
         })))
     }
 
-    /// Starts the tasks: one keeps the connection to the catalogue, and one pushes entries if this
-    /// node may write.
+    /// Starts the tasks: some keep the connections to the catalogue, and others push entries if
+    /// this node may write.
     ///
-    /// Call this before the first request is served, so that a crash loses no entry.
+    /// Call this before any task can store an entry: changes are reported from now on.
     pub async fn start(self: &Arc<Self>) {
         let tasks = &self.net.base.tasks;
         info!(
             catalogue = %self.settings.database, objects = self.settings.place, node = self.settings.node,
             "this node belongs to an archive tier"
         );
+        if !self.storage.store.spool().is_read_only()
+            && let Err(error) = self.storage.store.run(Spool::record_removals).await
+        {
+            warn!(error = error_chain(&error), "removals cannot be recorded for the archive tier");
+        }
+        let role = if self.writes() { TierRole::ReadWrite } else { TierRole::ReadOnly };
         let tier = Arc::clone(self);
-        tasks.spawn(async move { tier.catalogue.keep_connected().await });
+        tasks.spawn(async move { tier.catalogue.keep_connected(role).await });
         if self.writes() {
             let listener: Arc<dyn ChangeListener> = Arc::<PushOutbox>::clone(&self.outbox);
-            // Without reports of changes, all entries are compared at each start.
             let is_told = self.storage.store.spool().watch(listener);
-            let compares = self.begin_pushing().await || !is_told;
+            self.state.is_told.store(is_told, Ordering::Relaxed);
             let tier = Arc::clone(self);
-            tasks.spawn(async move { tier.push_until_stop(compares).await });
+            tasks.spawn(async move { tier.push_until_stop().await });
             let tier = Arc::clone(self);
             tasks.spawn(async move { tier.maintain_until_stop().await });
         }
@@ -132,15 +159,30 @@ impl Tier {
         self.settings.role == TierRole::ReadWrite && !self.storage.store.spool().is_read_only()
     }
 
+    /// Whether the spool reports its changes.
+    fn is_told(&self) -> bool {
+        self.state.is_told.load(Ordering::Relaxed)
+    }
+
+    fn compared(&self) -> Option<ComparedWith> {
+        self.state.compared.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets what the entries are compared with. Returns the value before.
+    fn set_compared(&self, now: ComparedWith) -> Option<ComparedWith> {
+        self.state.compared.lock().unwrap_or_else(PoisonError::into_inner).replace(now)
+    }
+
     /// The state of the tier, for people.
     #[must_use]
     pub fn status(&self) -> TierStatus {
-        let fault = self.catalogue.breaker().fault().or_else(|| self.objects.breaker().fault());
+        let fault = self.catalogue.fault().or_else(|| self.objects.breaker().fault());
+        let is_granted = self.permission.is_granted();
         TierStatus {
             node: self.settings.node.clone(),
             writes: self.writes(),
             connected: self.catalogue.is_connected(),
-            fault,
+            fault: if is_granted { fault } else { Some(error_chain(&TierError::Offline)) },
             backlog: self.outbox.backlog(),
             since: self.outbox.since().and_then(|since| Timestamp::try_from(since).ok()),
             scanning: self.outbox.is_scanning(),

@@ -1,5 +1,10 @@
 //! The archive tier: several nodes, PostgreSQL and an S3 server.
 
 mod alone;
+mod bounded;
+mod complete;
 mod faulty;
+mod figures;
+mod private;
+mod removed;
 mod shared;

@@ -7,6 +7,7 @@ pub(crate) mod imports;
 pub(crate) mod local;
 pub(crate) mod own_pages;
 pub(crate) mod pins;
+pub(crate) mod shared;
 pub(crate) mod state;
 pub(crate) mod statistics;
 pub(crate) mod usage;

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::durability::{Root, open};
 use crate::error::{Error, Result};
 use crate::fs::Disk;
+use crate::notes::shared;
 use crate::queue::Queue;
 use crate::queue::monitor::Monitors;
 use crate::tree::Tree;
@@ -36,6 +37,8 @@ pub struct Spool(Arc<SpoolParts>);
 #[derive(Debug)]
 struct SpoolParts {
     session: Arc<Session>,
+    /// The text of [`Spool::set_pushed`] that this opening has taken.
+    pushed: Option<String>,
     queue: Queue,
     monitors: Monitors,
 }
@@ -67,6 +70,8 @@ impl Spool {
         if lock.is_some() {
             open::prepare(&root)?;
         }
+        // Taken before anything changes.
+        let pushed = if lock.is_some() { shared::take_pushed(&root)? } else { None };
         let tree = Arc::new(Tree::new(root, options.versions.clone()));
         let mut recovery = Recovery::default();
         // The monitored pages are read first: they determine how many versions are kept, including
@@ -78,7 +83,7 @@ impl Spool {
         let queue = Queue::open(Arc::clone(&tree), &mut recovery)?;
         recovery.was_not_closed = lock.is_some() && tree.root.open_recent();
         let session = Arc::new(Session::new(tree, options.batch_interval, lock)?);
-        Ok((Spool(Arc::new(SpoolParts { session, queue, monitors })), recovery))
+        Ok((Spool(Arc::new(SpoolParts { session, pushed, queue, monitors })), recovery))
     }
 
     fn session(&self) -> &Arc<Session> {
@@ -98,6 +103,12 @@ impl Spool {
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.session().is_read_only()
+    }
+
+    /// The text of [`Spool::set_pushed`], if nothing opened the spool to write since then.
+    #[must_use]
+    pub fn pushed(&self) -> Option<&str> {
+        self.0.pushed.as_deref()
     }
 
     /// Encrypts a secret that belongs to `key`. The encryption key is that of this spool.

@@ -298,11 +298,12 @@ async fn serve(
     fetch::begin(&daemon.fetch).await;
     statistics::begin(&daemon.storage).await;
     sessions::resume_mode_changes(&daemon.storage).await;
-    start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     #[cfg(feature = "tier")]
     if let Some(tier) = &daemon.proxy.traffic.tier {
+        // Before any task can store an entry.
         tier.start().await;
     }
+    start_tasks(&daemon, (socket, files), start.rest.unwrap_or(purge::REST));
     // Signals are handled before the ready line is printed, because a program that reads the line
     // may send a signal at once.
     let signals = has_signals.then(Signals::receive).transpose().map_err(|error| {

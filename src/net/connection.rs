@@ -1,17 +1,20 @@
-//! The TLS details that are stored with an entry.
+//! The facts about a connection that are stored with an entry: TLS, and a private address.
 //!
 //! They are a block of a `metadata` record, described in `docs/spool-format.md`: version, cipher
 //! suite, the origin's own certificate as sent, and descriptions of the other certificates. An
 //! origin controls its certificates, so the size of the block is bounded.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use hyper::http::Extensions;
 use rustls::pki_types::CertificateDer;
 use wwwoffle_spool::MAX_CONNECTION;
 
 use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
-use crate::net::upstream::TlsDetails;
+use crate::net::upstream::{PrivatePeer, TlsDetails};
 use wwwoffle_api::{Certificate, Connection};
 
 /// The maximum size of the origin's own certificate for storing it as sent, in bytes. Of a larger
@@ -23,9 +26,28 @@ const SUITE: &str = "tls-cipher-suite";
 const BY_FINGERPRINT: &str = "allowed-by-fingerprint";
 const CERTIFICATE: &str = "certificate";
 const TOLD: &str = "certificate-told";
+const PRIVATE: &str = "private-address";
 const LEFT_OUT: &str = "certificates-left-out";
 
-/// The block stored with an entry: lines `name: value` that each end with CR LF.
+/// The block stored with the entry of a response with these extensions. `None` without facts.
+#[must_use]
+pub fn record(answer: &Extensions) -> Option<Vec<u8>> {
+    let secured = answer.get::<Arc<TlsDetails>>().map(|secured| account(secured));
+    let Some(_private) = answer.get::<PrivatePeer>() else { return secured };
+    let line = line(PRIVATE, "yes");
+    // A longer block could not be stored. The fact about the address matters more.
+    let rest = secured.filter(|rest| rest.len() + line.len() <= MAX_CONNECTION);
+    Some([line.into_bytes(), rest.unwrap_or_default()].concat())
+}
+
+/// Whether a block says that the response came from a private address.
+#[must_use]
+pub fn is_from_private_address(account: &[u8]) -> bool {
+    let wanted = line(PRIVATE, "yes");
+    account.split_inclusive(|byte| *byte == b'\n').any(|line| line == wanted.as_bytes())
+}
+
+/// The TLS details: lines `name: value` that each end with CR LF.
 #[must_use]
 pub fn account(secured: &TlsDetails) -> Vec<u8> {
     let version = format!("{:?}", secured.version).replace('_', ".");
@@ -127,6 +149,23 @@ mod tests {
             };
             assert_eq!(read(&account), want);
         }
+    }
+
+    #[test]
+    fn a_private_address_is_recorded_with_and_without_tls() {
+        let mut answer = Extensions::new();
+        assert_eq!(record(&answer), None);
+        answer.insert(PrivatePeer);
+        let plain = record(&answer).unwrap();
+        assert!(is_from_private_address(&plain));
+        assert_eq!(read(&plain), Connection::default());
+        answer.insert(Arc::new(secured(vec![made(1)], true)));
+        let both = record(&answer).unwrap();
+        assert!(is_from_private_address(&both) && read(&both).by_fingerprint);
+        answer.insert(Arc::new(secured(vec![made(2_000); 9], false)));
+        let longest = record(&answer).unwrap();
+        assert!(is_from_private_address(&longest) && longest.len() <= MAX_CONNECTION);
+        assert!(!is_from_private_address(&account(&secured(vec![made(1)], false))));
     }
 
     #[test]

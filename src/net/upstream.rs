@@ -67,6 +67,7 @@ pub use dialer::{Dialer, OriginReport};
 pub use error::{Failure, LeftOutFile};
 pub use ftp::{Listing, ListingFormat};
 pub use inward::Reach;
+pub(crate) use inward::is_private;
 use message::OutgoingMessage;
 pub use parents::{FailingParent, ParentHealth};
 use pool::ConnectionPool;
@@ -109,6 +110,11 @@ pub struct NewConnection;
 /// logged in the connection instead of the request. So only this person may get the response.
 #[derive(Clone, Copy, Debug)]
 pub struct PersonalConnection;
+
+/// An extension of a response: its origin was reached at a private address, so that the same URL can
+/// mean another machine elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub struct PrivatePeer;
 
 /// An interim response (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);

@@ -18,6 +18,8 @@ use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::StoredCopy;
+#[cfg(feature = "tier")]
+use crate::tier::Others;
 use wwwoffle_http::caching::noise::Nearness;
 
 /// The stored copies for a request, and the decision.
@@ -42,7 +44,11 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
-    if client.is_some() && found.is_empty() && pull_from_tier(context, ask).await {
+    if client.is_some()
+        && found.own().is_none()
+        && found.locked.is_none()
+        && pull_from_tier(context, ask, &found).await
+    {
         found = choose::look_up(context, ask, client).await?;
     }
     if found.keeps_password && mode != Mode::Offline {
@@ -81,22 +87,28 @@ pub(super) async fn plan_request(
     Ok(RequestPlan { copy, found, decision: decide(mode, how, online, asked) })
 }
 
-/// Looks the URL up in the archive tier after a local miss. Returns whether the spool has an entry
+/// Looks the URL up in the archive tier after a local miss, also if the spool has only other
+/// variants. Returns whether the spool has an entry
 /// now.
 #[cfg(feature = "tier")]
-async fn pull_from_tier(context: &ProxyContext, ask: &ProxyRequest) -> bool {
+async fn pull_from_tier(context: &ProxyContext, ask: &ProxyRequest, found: &CopyLookup) -> bool {
     let Some(tier) = &context.traffic.tier else { return false };
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.form.is_none()
         && ask.asked.standing == StoragePolicy::Usual
         // The origin is asked in any case.
         && !(ask.asked.reload && ask.start.mode == Mode::Online);
-    may && Box::pin(tier.find(&ask.places.public)).await
+    if !may {
+        return false;
+    }
+    let request = ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
+    let others = if found.is_empty() { Others::Missing } else { Others::InSpool };
+    Box::pin(tier.find(&ask.places.public, &request, others)).await
 }
 
 /// Without the feature `tier` there is no tier.
 #[cfg(not(feature = "tier"))]
-async fn pull_from_tier(_: &ProxyContext, _: &ProxyRequest) -> bool {
+async fn pull_from_tier(_: &ProxyContext, _: &ProxyRequest, _: &CopyLookup) -> bool {
     std::future::ready(false).await
 }
 

@@ -39,7 +39,7 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let figures = statistics(caller);
-    let tier = status::tier(&caller.context);
+    let tier = status::tier(caller);
     caller.page(page::page(&caller.shell, &figures, tier.as_ref()))
 }
 

@@ -52,7 +52,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
             last_offline: changes.offline.map(timestamp),
             runs: u64::try_from(runs.count()).unwrap_or(u64::MAX),
             purge: purge.running.then_some(purge.looked),
-            tier: tier(context),
+            tier: tier(caller),
         },
         process: DaemonProcess {
             pid: std::process::id(),
@@ -84,12 +84,18 @@ fn failing_parents(context: &SiteContext) -> Vec<FailingParentItem> {
     avoided.map(item).collect()
 }
 
-/// Returns the state of the archive tier, if this node belongs to one.
-pub(super) fn tier(context: &SiteContext) -> Option<TierStatus> {
+/// Returns the state of the archive tier, if this node belongs to one. The fault of an engine names
+/// its address, so only the owner of the machine gets its text.
+pub(super) fn tier(caller: &Caller) -> Option<TierStatus> {
     #[cfg(feature = "tier")]
-    return context.proxy.traffic.tier.as_ref().map(|tier| tier.status());
+    let status = caller.context.proxy.traffic.tier.as_ref().map(|tier| tier.status());
     #[cfg(not(feature = "tier"))]
-    return None;
+    let status: Option<TierStatus> = None;
+    let mut status = status?;
+    if !caller.owns() {
+        status.fault = status.fault.map(|_| "an engine does not answer".to_owned());
+    }
+    Some(status)
 }
 
 /// Returns the state of the link, if the mode follows it.

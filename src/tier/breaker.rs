@@ -1,11 +1,11 @@
 //! The circuit breaker of one engine: while it is open, the engine is not asked.
 
 use std::mem::{Discriminant, discriminant};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use super::error::TierError;
 use crate::base::error_chain::error_chain;
@@ -19,10 +19,15 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(60);
 
+/// The time for which one call after a pause keeps all others away.
+const TRIAL: Duration = Duration::from_secs(10);
+
 /// The state of one engine.
 #[derive(Debug)]
 pub(super) struct Breaker {
     engine: &'static str,
+    /// The breaker that reports failures of the same engine, if there is another one.
+    reporter: Option<Arc<Breaker>>,
     state: Mutex<BreakerState>,
 }
 
@@ -37,25 +42,48 @@ struct BreakerState {
 struct OpenState {
     until: Instant,
     pause: Duration,
+    /// Whether the pause is over, and one call tries the engine.
+    is_tried: bool,
     kind: Discriminant<TierError>,
     reason: String,
 }
 
 impl Breaker {
     pub(super) fn new(engine: &'static str) -> Self {
-        Self { engine, state: Mutex::default() }
+        Self { engine, reporter: None, state: Mutex::default() }
     }
 
-    /// Whether the engine may be asked at this time.
-    pub(super) fn is_closed(&self, now: Instant) -> bool {
-        self.lock().open.as_ref().is_none_or(|open| open.until <= now)
+    /// A breaker for other calls of the same engine. While `reporter` is open, it logs nothing.
+    pub(super) fn beside(reporter: &Arc<Self>) -> Self {
+        let engine = reporter.engine;
+        Self { engine, reporter: Some(Arc::clone(reporter)), state: Mutex::default() }
     }
 
-    /// Waits until the engine may be asked. Dropping the future has no effect.
-    pub(super) async fn wait_until_closed(&self) {
-        let until = self.lock().open.as_ref().map(|open| open.until);
-        if let Some(until) = until {
-            tokio::time::sleep_until(until).await;
+    fn is_open(&self) -> bool {
+        self.lock().open.is_some()
+    }
+
+    /// Whether the engine may be asked now. After a pause, only one call may ask it; the others may
+    /// when it has answered.
+    pub(super) fn admit(&self) -> bool {
+        let (now, mut state) = (Instant::now(), self.lock());
+        match &mut state.open {
+            None => true,
+            Some(open) if open.until <= now => {
+                (open.until, open.is_tried) = (now + TRIAL, true);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
+    /// Waits until [`Breaker::admit`] admits the caller. Dropping the future has no effect.
+    pub(super) async fn wait_until_admitted(&self) {
+        while !self.admit() {
+            let until = self.lock().open.as_ref().map(|open| open.until);
+            if let Some(until) = until {
+                tokio::time::sleep_until(until).await;
+            }
         }
     }
 
@@ -69,13 +97,14 @@ impl Breaker {
     pub(super) fn succeeded(&self) {
         let mut state = self.lock();
         state.missed = 0;
-        if state.open.take().is_some() {
+        if state.open.take().is_some() && self.reporter.is_none() {
             info!("the {} of the archive tier answers again", self.engine);
         }
     }
 
-    /// Records a missed deadline. The engine is left alone after [`MAX_MISSED`] in a row.
-    pub(super) fn missed(&self) {
+    /// Records a missed deadline. Returns whether it is one too many: then the engine is left
+    /// alone, and the caller gives up its connection.
+    pub(super) fn missed(&self) -> bool {
         let missed = {
             let mut state = self.lock();
             state.missed += 1;
@@ -84,22 +113,46 @@ impl Breaker {
         if missed >= MAX_MISSED {
             self.failed(&TierError::Timeout);
         }
+        missed >= MAX_MISSED
     }
 
-    /// Records a failure: the engine is left alone for a while. Only the first failure of a kind is
-    /// logged.
+    /// Records a failure: the engine is left alone for a while. Failures of calls that began before
+    /// the pause do not make it longer. Only the first failure of a kind is logged.
     pub(super) fn failed(&self, error: &TierError) {
-        let mut state = self.lock();
+        let is_reported = self.reporter.as_ref().is_some_and(|reporter| reporter.is_open());
+        let (mut state, now) = (self.lock(), Instant::now());
+        state.missed = 0;
         let (kind, reason) = (discriminant(error), error_chain(error));
-        let pause = state.open.as_ref().map_or(FIRST_PAUSE, |open| (open.pause * 2).min(MAX_PAUSE));
-        if state.open.as_ref().is_none_or(|open| open.kind != kind) {
+        let pause = match &state.open {
+            None => FIRST_PAUSE,
+            Some(open) if !open.is_tried && open.until > now => return,
+            Some(open) => (open.pause * 2).min(MAX_PAUSE),
+        };
+        let is_schema = matches!(error, TierError::Schema(_));
+        let is_known =
+            |open: &OpenState| open.kind == kind && !(is_schema && open.reason != reason);
+        if !state.open.as_ref().is_some_and(is_known) {
             let engine = self.engine;
-            warn!(
-                error = reason,
-                "the {engine} of the archive tier cannot be used; this node works alone until it can"
-            );
+            if is_reported {
+                debug!(
+                    error = reason,
+                    "the {engine} of the archive tier fails for other calls too"
+                );
+            } else {
+                warn!(
+                    error = reason,
+                    "the {engine} of the archive tier cannot be used; this node works alone until it can"
+                );
+            }
         }
-        state.open = Some(OpenState { until: Instant::now() + pause, pause, kind, reason });
+        state.open = Some(OpenState { until: now + pause, pause, is_tried: false, kind, reason });
+    }
+
+    /// Lets the next call ask the engine at once, because the network has changed.
+    pub(super) fn end_pause(&self) {
+        if let Some(open) = &mut self.lock().open {
+            open.until = Instant::now();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, BreakerState> {
@@ -115,21 +168,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_engine_is_left_alone_for_longer_after_each_failure() {
         let breaker = Breaker::new("catalogue");
-        for _ in 0..2 {
-            breaker.missed();
-        }
-        assert!(breaker.is_closed(Instant::now()), "two missed deadlines are tolerated");
-        breaker.missed();
+        assert!(!breaker.missed() && !breaker.missed());
+        assert!(breaker.admit(), "two missed deadlines are tolerated");
+        assert!(breaker.missed());
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let begun = Instant::now();
-            assert!(!breaker.is_closed(begun));
-            breaker.wait_until_closed().await;
+            assert!(!breaker.admit());
+            // Calls that began earlier fail now. They say nothing new.
+            breaker.failed(&TierError::Timeout);
+            breaker.wait_until_admitted().await;
             assert_eq!(begun.elapsed().as_secs(), pause);
-            assert!(breaker.is_closed(Instant::now()));
+            assert!(!breaker.admit(), "one call tries the engine, and the others do not");
             breaker.failed(&TierError::Timeout);
         }
         assert_eq!(breaker.fault().as_deref(), Some("catalogue: it did not answer in time"));
+        breaker.end_pause();
+        assert!(breaker.admit());
         breaker.succeeded();
-        assert!(breaker.is_closed(Instant::now()) && breaker.fault().is_none());
+        assert!(breaker.admit() && breaker.fault().is_none());
     }
 }

@@ -1,6 +1,8 @@
 //! The catalogue: a table of PostgreSQL with a row for each entry of all nodes.
 
 mod hosts;
+mod link;
+mod row;
 mod schema;
 mod tls;
 
@@ -8,33 +10,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
-use sha2::{Digest, Sha256};
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Config as ClientConfig};
-use tracing::info;
-use wwwoffle_config::{CatalogueDatabase, TierRole};
-use wwwoffle_spool::{Entry, Key, Place};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_config::TierRole;
+use wwwoffle_spool::{Key, SharedRemoval};
 
 use self::hosts::KnownHosts;
+pub(super) use self::link::MAX_SKEW;
+use self::link::{CatalogueLink, CataloguePlan, NewClient};
+pub(super) use self::row::{FoundRow, Row, RowKey, UnusedObject};
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
+use super::permission::EnginePermission;
 use super::settings::{EngineKeys, TierSettings};
-use crate::base::clock;
 use crate::net::context::NetContext;
-use crate::net::upstream::{Origin, Reach, Scheme};
-use crate::storage::store::timestamp;
-use wwwoffle_http::head;
-
-/// The time for a connection with its login and the check of the schema.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-
-/// The time for a call that nobody waits for.
-const CALL_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time for a lookup while a client waits.
 const LOOKUP_WITHIN: Duration = Duration::from_millis(100);
@@ -42,373 +31,177 @@ const LOOKUP_WITHIN: Duration = Duration::from_millis(100);
 /// The largest number of variants of a URL that are considered.
 const MAX_ROWS: i64 = 8;
 
-/// The largest difference between the clocks of this node and the catalogue, in seconds.
-const MAX_SKEW: i64 = 300;
-
-/// The settings of each connection. The limit of a statement also frees the locks of a lost node.
-const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s -c search_path=wwwoffle";
-
-const NEWEST: &str = "SELECT key, variant, stored FROM entries WHERE key = ANY($1)";
+const NEWEST: &str = "SELECT key, variant, stored FROM entries WHERE key = ANY($1) \
+                      UNION ALL SELECT key, NULL, at FROM removed WHERE key = ANY($1)";
 
 const FIND: &str = "SELECT varies, stored, object, object_size FROM entries WHERE key = $1 ORDER BY stored DESC LIMIT $2";
 
-/// A newer row never loses to an older one. A time in the future counts as now, so that a wrong
-/// clock cannot keep later entries out.
-const ADD: &str = "\
-WITH new AS (SELECT LEAST($5::bigint, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) AS stored),
-named AS (INSERT INTO hosts (host) VALUES ($13) ON CONFLICT (host) DO NOTHING),
-old AS (SELECT object FROM entries WHERE key = $1 AND variant = $2),
-done AS (
-  INSERT INTO entries AS e (key, variant, url, varies, stored, status, media, title, size, object, object_size, node)
-  SELECT $1, $2, $3, $4, new.stored, $6, $7, $8, $9, $10, $11, $12 FROM new
-  ON CONFLICT (key, variant) DO UPDATE SET stored = excluded.stored, status = excluded.status,
-    media = excluded.media, title = excluded.title, size = excluded.size, object = excluded.object,
-    object_size = excluded.object_size, node = excluded.node
-  WHERE e.stored < excluded.stored RETURNING 1)
-INSERT INTO replaced (object, key, variant) SELECT object, $1, $2 FROM old
-WHERE object <> $10 AND EXISTS (SELECT FROM done) ON CONFLICT DO NOTHING";
+const ANNOUNCE: &str = "\
+INSERT INTO unused (object, key, variant) VALUES ($1, $2, $3)
+ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
 
-/// Claims replaced objects: another node claims them again only after the same time.
-const CLAIM: &str = "\
-UPDATE replaced SET since = clock_timestamp() WHERE object IN (
-  SELECT object FROM replaced AS r
-  WHERE since < clock_timestamp() - $1::bigint * interval '1 s' AND NOT EXISTS (
-    SELECT FROM entries AS e WHERE e.key = r.key AND e.variant = r.variant AND e.object = r.object)
-  ORDER BY since LIMIT $2 FOR UPDATE SKIP LOCKED)
-RETURNING object";
+const ADD: &str = "SELECT add_entry($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
 
-const FORGET: &str = "DELETE FROM replaced WHERE object = ANY($1)";
-
-/// The key of a row: that of the place, and the digest of the variant text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct RowKey {
-    key: [u8; 32],
-    variant: [u8; 32],
+/// The times of what the catalogue has.
+#[derive(Debug, Default)]
+pub(super) struct NewestTimes {
+    entries: HashMap<RowKey, i64>,
+    removed: HashMap<Key, i64>,
 }
 
-impl RowKey {
-    pub(super) fn of(place: &Place) -> Self {
-        let variant = Sha256::digest(place.variant_text()).into();
-        Self { key: *place.key().as_bytes(), variant }
+impl NewestTimes {
+    /// Whether the catalogue has no entry that is as new, and none was removed later.
+    pub(super) fn lacks(&self, key: &Key, row: &RowKey, stored: i64) -> bool {
+        let is_older = |time: Option<&i64>| time.is_none_or(|time| *time < stored);
+        is_older(self.entries.get(row)) && is_older(self.removed.get(key))
     }
 }
 
-/// A row to add.
-#[derive(Debug)]
-pub(super) struct Row {
-    key: RowKey,
-    url: String,
-    host: String,
-    varies: String,
-    /// In microseconds since 1970.
-    stored: i64,
-    status: i16,
-    media: String,
-    title: Option<String>,
-    /// The length of the body.
-    size: i64,
-    object: [u8; 32],
-    object_size: i64,
-    node: String,
+/// What became of an entry that was added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowOutcome {
+    /// The catalogue has it now.
+    Added,
+    /// The catalogue had it, or has a newer one, or it was removed since it was stored.
+    NotNeeded,
+    /// Its time is in the future.
+    Future,
 }
 
-impl Row {
-    pub(super) fn of(
-        entry: &Entry,
-        object: [u8; 32],
-        object_size: u64,
-        node: &str,
-        title: Option<String>,
-    ) -> Self {
-        let fields =
-            head::read_response(entry.head()).map(|(_, fields)| fields).unwrap_or_default();
-        let media = fields.get(hyper::header::CONTENT_TYPE);
-        let media = media.and_then(|value| value.to_str().ok()).unwrap_or_default();
-        let number = |length: u64| i64::try_from(length).unwrap_or(i64::MAX);
-        // PostgreSQL stores no NUL.
-        let text = |text: &str| text.replace('\0', "");
-        Self {
-            key: RowKey::of(entry.place()),
-            url: entry.url().to_owned(),
-            host: host_of(entry.url()),
-            varies: text(entry.place().variant_text()),
-            stored: entry.stored().as_microsecond(),
-            status: i16::try_from(entry.status()).unwrap_or_default(),
-            media: text(media.split(';').next().unwrap_or_default().trim()).to_ascii_lowercase(),
-            title: title.map(|title| text(&title)),
-            size: number(entry.body_len()),
-            object,
-            object_size: number(object_size),
-            node: node.to_owned(),
-        }
-    }
-}
-
-/// A row that was found.
-#[derive(Clone, Debug)]
-pub(super) struct FoundRow {
-    pub(super) varies: String,
-    pub(super) object: [u8; 32],
-    pub(super) object_size: u64,
-}
-
-/// The host of a URL, as the catalogue lists it.
-fn host_of(url: &str) -> String {
-    let url = CanonicalUrl::parse(url, &LocalHost::default());
-    url.map(|url| url.host().to_owned()).unwrap_or_default()
-}
-
-/// The connection to the catalogue.
+/// The catalogue.
 pub(super) struct CatalogueClient {
-    net: Arc<NetContext>,
-    database: CatalogueDatabase,
-    origin: Origin,
-    client_config: ClientConfig,
-    role: TierRole,
-    client: ArcSwapOption<Client>,
-    connected: Notify,
-    hosts: KnownHosts,
-    breaker: Arc<Breaker>,
+    plan: Arc<CataloguePlan>,
+    lookups: CatalogueLink,
+    /// The connection for everything that no client waits for.
+    pushes: CatalogueLink,
+    hosts: Arc<KnownHosts>,
 }
 
 impl CatalogueClient {
     pub(super) fn new(
         net: Arc<NetContext>,
+        permission: EnginePermission,
         settings: &TierSettings,
         keys: &EngineKeys,
-        breaker: Arc<Breaker>,
     ) -> Self {
-        let database = settings.database.clone();
-        let mut client_config = ClientConfig::new();
-        client_config
-            .user(database.user.as_str())
-            .dbname(database.name.as_str())
-            .application_name(format!("wwwoffle {}", settings.node))
-            .options(OPTIONS)
-            .ssl_mode(tls::mode(&database));
-        if let Some(password) = &keys.password {
-            client_config.password(password);
-        }
-        // The dialer knows nothing of the protocol inside.
-        let (scheme, host, port) = (Scheme::Https, database.host.clone(), database.port);
-        let origin = Origin { scheme, host, port, via: None, reach: Reach::All };
-        Self {
-            net,
-            database,
-            origin,
-            client_config,
-            role: settings.role,
-            client: ArcSwapOption::empty(),
-            connected: Notify::new(),
-            hosts: KnownHosts::default(),
-            breaker,
-        }
+        let plan = Arc::new(CataloguePlan::new(net, permission, settings, keys));
+        let hosts = Arc::<KnownHosts>::default();
+        let breaker = Arc::new(Breaker::new("catalogue"));
+        let beside = Arc::new(Breaker::beside(&breaker));
+        let lookups = CatalogueLink::new(Arc::clone(&plan), Some(Arc::clone(&hosts)), breaker);
+        let pushes = CatalogueLink::new(Arc::clone(&plan), None, beside);
+        Self { plan, lookups, pushes, hosts }
     }
 
-    pub(super) fn breaker(&self) -> &Breaker {
-        &self.breaker
+    /// The reason why it is left alone, if it is.
+    pub(super) fn fault(&self) -> Option<String> {
+        self.lookups.breaker().fault().or_else(|| self.pushes.breaker().fault())
     }
 
     pub(super) fn is_connected(&self) -> bool {
-        self.client.load().as_ref().is_some_and(|client| !client.is_closed())
+        self.lookups.is_connected()
     }
 
-    /// Waits until there is a connection. Dropping the future has no effect.
-    pub(super) async fn wait_until_connected(&self) {
-        loop {
-            let connected = self.connected.notified();
-            if self.is_connected() {
-                return;
+    /// Keeps the connections until the daemon stops. `role` says whether this node pushes.
+    pub(super) async fn keep_connected(&self, role: TierRole) {
+        let pushes = async {
+            if role == TierRole::ReadWrite {
+                self.pushes.keep_connected().await;
             }
-            connected.await;
-        }
-    }
-
-    /// Connects, and connects again whenever the connection ends, until the daemon stops.
-    pub(super) async fn keep_connected(&self) {
-        tokio::select! {
-            // The connection ends with its last user.
-            () = self.net.base.tasks.stopping() => self.client.store(None),
-            () = self.connect_for_ever() => {}
-        }
-    }
-
-    async fn connect_for_ever(&self) {
-        loop {
-            let connected = timeout(CONNECT_WITHIN, self.connect()).await;
-            match connected.unwrap_or(Err(TierError::Timeout)) {
-                Ok(ended) => {
-                    self.breaker.succeeded();
-                    self.connected.notify_waiters();
-                    let reason = tokio::select! {
-                        () = ended.notified() => {
-                            TierError::Unreachable("the connection ended".to_owned())
-                        }
-                        () = self.net.upstream.dialer().wait_until_shut(&self.origin) => {
-                            TierError::Offline
-                        }
-                    };
-                    // The connection ends with its last user.
-                    self.client.store(None);
-                    self.breaker.failed(&reason);
-                }
-                Err(error) => self.breaker.failed(&error),
-            }
-            self.breaker.wait_until_closed().await;
-        }
-    }
-
-    /// Connects and checks the schema. Returns a signal for the end of the connection.
-    async fn connect(&self) -> Result<Arc<Notify>, TierError> {
-        let upstream = &self.net.upstream;
-        let stream = upstream.dialer().dial(&self.origin).await;
-        let stream = stream.map_err(|failure| TierError::of_failure(&failure))?;
-        let tls = tls::DatabaseConnector::new(&self.origin, upstream.tls_config(&self.origin));
-        let connected = self.client_config.connect_raw(stream, tls).await;
-        let (client, connection) = connected.map_err(|error| fault(&error))?;
-        let ended = Arc::new(Notify::new());
-        let signal = Arc::clone(&ended);
-        self.net.base.tasks.spawn(async move {
-            // The error reaches each call that waits for an answer.
-            let _ended = connection.await;
-            signal.notify_one();
-        });
-        self.check_clock(&client).await?;
-        schema::prepare(&client, self.role).await?;
-        self.hosts.load(&client).await?;
-        info!(database = %self.database, "connected to the catalogue of the archive tier");
-        self.client.store(Some(Arc::new(client)));
-        Ok(ended)
-    }
-
-    async fn check_clock(&self, client: &Client) -> Result<(), TierError> {
-        let row = client
-            .query_one("SELECT extract(epoch FROM clock_timestamp())::bigint", &[])
-            .await
-            .map_err(|error| fault(&error))?;
-        let ahead = timestamp(clock::now()).as_second() - row.get::<_, i64>(0);
-        if ahead.abs() > MAX_SKEW {
-            let word = if ahead > 0 { "ahead of" } else { "behind" };
-            return Err(TierError::Clock(ahead.abs(), word));
-        }
-        Ok(())
-    }
-
-    fn client(&self) -> Result<Arc<Client>, TierError> {
-        let client = self.client.load_full().filter(|client| !client.is_closed());
-        client.ok_or_else(|| TierError::Unreachable("there is no connection".to_owned()))
-    }
-
-    /// Waits for a call that no client waits for, and records its result.
-    async fn call<T>(
-        &self,
-        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T, TierError> {
-        let done = timeout(CALL_WITHIN, call).await;
-        let done = done.map_or(Err(TierError::Timeout), |done| done.map_err(|error| fault(&error)));
-        match &done {
-            Ok(_) | Err(TierError::Refused(_)) => self.breaker.succeeded(),
-            Err(error) => self.breaker.failed(error),
-        }
-        done
-    }
-
-    /// The times of the rows under these keys, in microseconds.
-    pub(super) async fn newest(&self, keys: &[Key]) -> Result<HashMap<RowKey, i64>, TierError> {
-        let client = self.client()?;
-        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
-        let rows = self.call(client.query_typed(NEWEST, &[(&keys, Type::BYTEA_ARRAY)])).await?;
-        let row = |row: &tokio_postgres::Row| {
-            let key = RowKey { key: digest(row.get(0))?, variant: digest(row.get(1))? };
-            Some((key, row.get(2)))
         };
-        Ok(rows.iter().filter_map(row).collect())
+        tokio::join!(self.lookups.keep_connected(), pushes);
+    }
+
+    /// Waits until entries can be pushed. Returns the identity of the catalogue.
+    pub(super) async fn wait_until_ready(&self) -> String {
+        self.pushes.wait_until_connected().await
+    }
+
+    /// What the catalogue has under these keys.
+    pub(super) async fn newest(&self, keys: &[Key]) -> Result<NewestTimes, TierError> {
+        let open = self.pushes.client()?;
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
+        let rows = self
+            .pushes
+            .call(open.client.query_typed(NEWEST, &[(&keys, Type::BYTEA_ARRAY)]))
+            .await?;
+        let mut times = NewestTimes::default();
+        for row in rows {
+            let (Some(key), variant, time) =
+                (digest(row.get(0)), row.get::<_, Option<&[u8]>>(1), row.get(2))
+            else {
+                continue;
+            };
+            match variant.map(digest) {
+                None => drop(times.removed.insert(Key::from_bytes(key), time)),
+                Some(Some(variant)) => drop(times.entries.insert(RowKey { key, variant }, time)),
+                Some(None) => {}
+            }
+        }
+        Ok(times)
+    }
+
+    /// Announces an object before it is written. If no row follows, it is removed later.
+    pub(super) async fn announce(&self, object: &UnusedObject) -> Result<(), TierError> {
+        let open = self.pushes.client()?;
+        let UnusedObject { object, row } = object;
+        let (object, key, variant) =
+            (object.as_slice(), row.key.as_slice(), row.variant.as_slice());
+        let values: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&object, Type::BYTEA), (&key, Type::BYTEA), (&variant, Type::BYTEA)];
+        self.pushes.call(open.client.execute_typed(ANNOUNCE, &values)).await.map(drop)
     }
 
     /// Adds a row, unless the catalogue has a newer one.
-    pub(super) async fn add(&self, row: &Row) -> Result<(), TierError> {
-        let client = self.client()?;
-        let (key, variant, object) =
-            (row.key.key.as_slice(), row.key.variant.as_slice(), row.object.as_slice());
-        let values: [(&(dyn ToSql + Sync), Type); 13] = [
-            (&key, Type::BYTEA),
-            (&variant, Type::BYTEA),
-            (&row.url, Type::TEXT),
-            (&row.varies, Type::TEXT),
-            (&row.stored, Type::INT8),
-            (&row.status, Type::INT2),
-            (&row.media, Type::TEXT),
-            (&row.title, Type::TEXT),
-            (&row.size, Type::INT8),
-            (&object, Type::BYTEA),
-            (&row.object_size, Type::INT8),
-            (&row.node, Type::TEXT),
-            (&row.host, Type::TEXT),
-        ];
-        self.call(client.execute_typed(ADD, &values)).await.map(drop)
+    pub(super) async fn add(&self, row: &Row) -> Result<RowOutcome, TierError> {
+        let open = self.pushes.client()?;
+        let rows = self.pushes.call(open.client.query_typed(ADD, &row.values())).await?;
+        let outcome = rows.first().and_then(|row| row.try_get::<_, String>(0).ok());
+        Ok(match outcome.as_deref() {
+            Some("added") => RowOutcome::Added,
+            Some("future") => RowOutcome::Future,
+            _ => RowOutcome::NotNeeded,
+        })
     }
 
-    /// Claims up to `most` objects that were replaced more than `seconds` ago.
-    pub(super) async fn claim_replaced(
-        &self,
-        seconds: i64,
-        most: i64,
-    ) -> Result<Vec<[u8; 32]>, TierError> {
-        let client = self.client()?;
-        let values: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&seconds, Type::INT8), (&most, Type::INT8)];
-        let rows = self.call(client.query_typed(CLAIM, &values)).await?;
-        Ok(rows.iter().filter_map(|row| digest(row.get(0))).collect())
-    }
-
-    /// Forgets replaced objects, because they were removed.
-    pub(super) async fn forget_replaced(&self, objects: &[[u8; 32]]) -> Result<(), TierError> {
-        let client = self.client()?;
-        let objects: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
-        let values: [(&(dyn ToSql + Sync), Type); 1] = [(&objects, Type::BYTEA_ARRAY)];
-        self.call(client.execute_typed(FORGET, &values)).await.map(drop)
+    /// Removes the entries of a key that were stored until its removal.
+    pub(super) async fn remove(&self, removal: &SharedRemoval) -> Result<(), TierError> {
+        let open = self.pushes.client()?;
+        let (key, at) = (removal.key.as_bytes().as_slice(), removal.at.as_microsecond());
+        let values: [(&(dyn ToSql + Sync), Type); 2] = [(&key, Type::BYTEA), (&at, Type::INT8)];
+        let query = "SELECT remove_entries($1, $2)";
+        self.pushes.call(open.client.query_typed(query, &values)).await.map(drop)
     }
 
     /// The rows of a key, the newest first. Empty if the catalogue has none, or does not answer
     /// within [`LOOKUP_WITHIN`].
     pub(super) async fn find(&self, key: &Key, host: &str) -> Vec<FoundRow> {
-        if !self.breaker.is_closed(Instant::now()) {
-            return Vec::new();
-        }
-        let Ok(client) = self.client() else { return Vec::new() };
-        let lookup = async {
-            if !self.hosts.may_have(&client, host).await? {
+        let Ok(open) = self.lookups.client() else { return Vec::new() };
+        let client = &open.client;
+        let rows = self.lookups.look_up(LOOKUP_WITHIN, async {
+            if !self.hosts.may_have(client, host).await? {
                 return Ok(Vec::new());
             }
             let key = key.as_bytes().as_slice();
             client.query_typed(FIND, &[(&key, Type::BYTEA), (&MAX_ROWS, Type::INT8)]).await
-        };
-        let rows = match timeout(LOOKUP_WITHIN, lookup).await {
-            Ok(Ok(rows)) => rows,
-            Ok(Err(error)) => {
-                self.breaker.failed(&fault(&error));
-                return Vec::new();
-            }
-            Err(_) => {
-                self.breaker.missed();
-                return Vec::new();
-            }
-        };
-        self.breaker.succeeded();
-        let row = |row: &tokio_postgres::Row| {
-            let object_size = u64::try_from(row.get::<_, i64>(3)).ok()?;
-            Some(FoundRow { varies: row.get(0), object: digest(row.get(2))?, object_size })
-        };
-        rows.iter().filter_map(row).collect()
+        });
+        let rows = rows.await.unwrap_or_default();
+        rows.iter().filter_map(FoundRow::read).collect()
+    }
+
+    /// Makes a connection for one piece of upkeep. It ends when the result is dropped.
+    pub(super) async fn connect(&self) -> Result<tokio_postgres::Client, TierError> {
+        let NewClient { client, .. } = self.plan.connect().await?;
+        Ok(client)
     }
 }
 
-fn digest(bytes: &[u8]) -> Option<[u8; 32]> {
+pub(super) fn digest(bytes: &[u8]) -> Option<[u8; 32]> {
     bytes.try_into().ok()
 }
 
 /// Sorts an error of PostgreSQL by its remedy.
-fn fault(error: &tokio_postgres::Error) -> TierError {
+pub(super) fn fault(error: &tokio_postgres::Error) -> TierError {
     let Some(reported) = error.as_db_error() else {
         let source = std::error::Error::source(error);
         let reason =
@@ -426,9 +219,11 @@ fn fault(error: &tokio_postgres::Error) -> TierError {
         }
         SqlState::INVALID_CATALOG_NAME => TierError::Missing(text),
         SqlState::INSUFFICIENT_PRIVILEGE => TierError::Credentials(text),
-        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN => TierError::Schema(format!(
-            "the schema \"wwwoffle\" in the database is damaged or foreign: {text}"
-        )),
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::UNDEFINED_FUNCTION => {
+            TierError::Schema(format!(
+                "the schema \"wwwoffle\" in the database is damaged or foreign: {text}"
+            ))
+        }
         _ => TierError::Engine(text),
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum TierError {
     #[error("the clock of this node is {0} s {1} that of the catalogue; set the clocks")]
     Clock(i64, &'static str),
     /// The mode does not allow a connection to the engine.
-    #[error("the mode is offline, and its host is not listed in [local-net]")]
+    #[error("the mode is not online, and [local-net] does not list the hosts of both engines")]
     Offline,
     /// The engine refuses this entry, and would refuse it again.
     #[error("it refuses the entry: {0}")]

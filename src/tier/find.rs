@@ -1,23 +1,28 @@
 //! Finds an entry in the tier after a local miss, and stores it in the spool.
 //!
 //! The object is written to the spool as it arrives, and becomes an entry only if the digest of all
-//! its bytes is the one in its row. Clients that ask for the same URL wait for the same pull.
+//! its bytes is the one in its row. Clients that ask for the same URL wait for the same pull, each
+//! for at most [`FIND_WITHIN`]; the pull goes on without them.
 
-use std::sync::{Arc, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use hyper::HeaderMap;
 use hyper::body::Frame;
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
-use wwwoffle_spool::{Place, Writer};
+use wwwoffle_config::SizeLimit;
+use wwwoffle_spool::{Key, Place, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Tier;
-use super::catalogue::FoundRow;
+use super::catalogue::{FoundRow, MAX_SKEW};
 use super::error::TierError;
 use super::object::{MAX_START, ObjectStart};
 use super::shared;
@@ -26,15 +31,61 @@ use crate::base::error_chain::error_chain;
 use crate::net::upstream::AnswerBody;
 use crate::storage::store::{Store, timestamp};
 
-/// The time for the first byte of an object. Then the client is answered without the tier.
+/// The time for which a client waits. Then it is answered without the tier.
+const FIND_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time for which a pull waits for others to end.
+const TURN_WITHIN: Duration = Duration::from_secs(1);
+
+/// The time for the first byte of an object.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// The time for the next bytes of an object.
 const NEXT_WITHIN: Duration = Duration::from_secs(5);
 
+/// The time for a whole object.
+const PULL_WITHIN: Duration = Duration::from_secs(10 * 60);
+
+/// The time for which a wrong object is not read again.
+const WRONG_FOR: Duration = Duration::from_secs(10 * 60);
+
+/// The largest number of wrong objects in memory.
+const MAX_WRONG: usize = 1_000;
+
 /// A running pull: whether it has ended, and then whether it stored an entry.
 #[derive(Debug)]
 pub(super) struct Pull(watch::Sender<Option<bool>>);
+
+/// The pulls under way, and the objects that are not worth one.
+#[derive(Debug, Default)]
+pub(super) struct Pulls {
+    running: Mutex<HashMap<Key, Arc<Pull>>>,
+    wrong: Mutex<HashMap<[u8; 32], Instant>>,
+}
+
+impl Pulls {
+    fn is_wrong(&self, object: &[u8; 32]) -> bool {
+        let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong.get(object).is_some_and(|since| since.elapsed() < WRONG_FOR)
+    }
+
+    fn add_wrong(&self, object: [u8; 32]) {
+        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
+        wrong.retain(|_, since| since.elapsed() < WRONG_FOR);
+        if wrong.len() < MAX_WRONG {
+            wrong.insert(object, Instant::now());
+        }
+    }
+}
+
+/// Whether the spool has other variants of a page, which can serve in place of the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// The spool has another variant.
+    InSpool,
+    /// The spool has none.
+    Missing,
+}
 
 /// The reason why an object is not used.
 enum PullError {
@@ -57,74 +108,122 @@ impl From<wwwoffle_spool::Error> for PullError {
 }
 
 impl Tier {
-    /// Looks the URL up in the tier, and stores its entries in the spool. Returns whether there is
-    /// an entry now. Dropping the future does not end a pull.
-    pub async fn find(self: &Arc<Self>, place: &Place) -> bool {
+    /// Looks the URL up in the tier, and stores the entry that fits `request` in the spool. Returns
+    /// whether there is an entry now. Dropping the future does not end a pull.
+    pub async fn find(
+        self: &Arc<Self>,
+        place: &Place,
+        request: &HeaderMap,
+        others: Others,
+    ) -> bool {
         let Some(url) = shared::url_of(place) else { return false };
-        if !shared::is_shared_url(&self.net.base.config(), &url) {
-            return false;
-        }
-        if !self.objects.breaker().is_closed(Instant::now()) || self.is_there(place).await {
-            return false;
-        }
+        let may_ask = self.permission.is_granted()
+            && shared::is_shared_url(&self.net.base.config(), &url)
+            && self.catalogue.is_connected();
+        let looked = self.find_now(place, url, request, others);
+        may_ask && timeout(FIND_WITHIN, looked).await.unwrap_or(false)
+    }
+
+    async fn find_now(
+        self: &Arc<Self>,
+        place: &Place,
+        url: CanonicalUrl,
+        request: &HeaderMap,
+        others: Others,
+    ) -> bool {
         let rows = self.catalogue.find(&place.key(), url.host()).await;
-        if rows.is_empty() {
+        let Some(row) = self.choose(rows, request, others) else { return false };
+        if self.is_kept_out(place, &row).await {
             return false;
         }
-        let pull = self.pull(place, url, rows);
+        let Some(pull) = self.pull(place, url, row) else { return false };
         let mut ended = pull.0.subscribe();
         // Cannot fail: `pull` has the sender.
         let stored = ended.wait_for(Option::is_some).await.map(|stored| *stored);
         stored.is_ok_and(|stored| stored == Some(true))
     }
 
-    /// Whether the spool has an entry already, which this request must not use.
-    async fn is_there(&self, place: &Place) -> bool {
-        let place = place.clone();
-        self.storage.store.run(move |spool| spool.is_there(&place)).await.unwrap_or(true)
+    /// Whether the spool has the same variant already, which this request must not use, or a person
+    /// has removed the entry and the tier may not know that yet.
+    async fn is_kept_out(&self, place: &Place, row: &FoundRow) -> bool {
+        let (place, varies) = (place.clone(), row.varies.clone());
+        let looked = self.storage.store.run(move |spool| {
+            let found = spool.entries(&place)?.found;
+            let is_there = found.iter().any(|entry| entry.place().variant_text() == varies);
+            Ok(is_there || spool.shared_removal(place.key())?.is_some())
+        });
+        looked.await.unwrap_or(true)
     }
 
-    /// Joins or starts a pull.
-    fn pull(self: &Arc<Self>, place: &Place, url: CanonicalUrl, rows: Vec<FoundRow>) -> Arc<Pull> {
-        let mut pulls = self.pulls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pull) = pulls.get(&place.key()) {
-            return Arc::clone(pull);
+    /// The entry that the request selects. If the spool has no other variant, it may be the newest
+    /// one of the canonical spelling.
+    fn choose(&self, rows: Vec<FoundRow>, request: &HeaderMap, others: Others) -> Option<FoundRow> {
+        let latest = timestamp(clock::now()).as_microsecond() + MAX_SKEW * 1_000_000;
+        let most = match self.net.base.config().options.max_body {
+            SizeLimit::At(most) => most.bytes(),
+            SizeLimit::None => u64::MAX,
+        };
+        let mut rows = rows;
+        rows.retain(|row| {
+            row.stored <= latest
+                && row.object_size <= most
+                && !row.varies.starts_with(':')
+                && !self.pulls.is_wrong(&row.object)
+        });
+        let fits = rows.iter().position(|row| row.is_selected_by(request));
+        match others {
+            Others::InSpool => rows.into_iter().nth(fits?),
+            Others::Missing => rows.into_iter().nth(fits.unwrap_or(0)),
+        }
+    }
+
+    /// Joins or starts a pull. `None` if the store is left alone.
+    fn pull(
+        self: &Arc<Self>,
+        place: &Place,
+        url: CanonicalUrl,
+        row: FoundRow,
+    ) -> Option<Arc<Pull>> {
+        let mut running = self.pulls.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pull) = running.get(&place.key()) {
+            return Some(Arc::clone(pull));
+        }
+        if !self.objects.breaker().admit() {
+            return None;
         }
         let pull = Arc::new(Pull(watch::Sender::new(None)));
-        pulls.insert(place.key(), Arc::clone(&pull));
+        running.insert(place.key(), Arc::clone(&pull));
         let guard = PullGuard { tier: Arc::clone(self), place: place.clone(), stored: false };
-        self.net.base.tasks.spawn(guard.run(url, rows));
-        pull
+        self.net.base.tasks.spawn(guard.run(url, row));
+        Some(pull)
     }
 
-    /// Pulls the entries of these rows. Returns whether one was stored.
-    async fn pull_rows(&self, place: &Place, url: &CanonicalUrl, rows: Vec<FoundRow>) -> bool {
+    /// Pulls the entry of a row. Returns whether it was stored.
+    async fn pull_one(&self, place: &Place, url: &CanonicalUrl, row: &FoundRow) -> bool {
         // Never closed.
-        let _turn = self.pulling.acquire().await;
-        let mut stored = false;
-        for row in rows {
-            match self.pull_row(place, &row).await {
-                Ok(()) => {
-                    self.objects.breaker().succeeded();
-                    self.pushed.add_pulled();
-                    debug!(%url, object = hex::encode(row.object), "found in the archive tier");
-                    stored = true;
-                }
-                Err(PullError::Wrong(reason)) => {
-                    let object = self.objects.name(&row.object);
-                    warn!(%url, object, "an object of the archive tier is not used: {reason}");
-                }
-                Err(PullError::Engine(TierError::Spool(error))) => {
-                    warn!(error = error_chain(&error), %url, "an entry of the archive tier cannot be stored");
-                    break;
-                }
-                Err(PullError::Engine(error)) => {
-                    self.objects.breaker().failed(&error);
-                    break;
-                }
+        let Ok(_turn) = timeout(TURN_WITHIN, self.pulling.acquire()).await else { return false };
+        let pulled = timeout(PULL_WITHIN, self.pull_row(place, row)).await;
+        match pulled.unwrap_or(Err(PullError::Engine(TierError::Timeout))) {
+            Ok(()) => {
+                self.objects.breaker().succeeded();
+                self.pushed.add_pulled();
+                debug!(%url, object = hex::encode(row.object), "found in the archive tier");
+                return true;
             }
+            Err(PullError::Wrong(reason)) => {
+                // The store itself has answered.
+                self.objects.breaker().succeeded();
+                self.pulls.add_wrong(row.object);
+                let object = self.objects.name(&row.object);
+                warn!(%url, object, "an object of the archive tier is not used: {reason}");
+            }
+            Err(PullError::Engine(TierError::Spool(error))) => {
+                self.objects.breaker().succeeded();
+                warn!(error = error_chain(&error), %url, "an entry of the archive tier cannot be stored");
+            }
+            Err(PullError::Engine(error)) => self.objects.breaker().failed(&error),
         }
-        stored
+        false
     }
 
     async fn pull_row(&self, place: &Place, row: &FoundRow) -> Result<(), PullError> {
@@ -136,7 +235,11 @@ impl Tier {
         let (start, rest) = object.start(place).await?;
         let store = &self.storage.store;
         let place = place.clone().with_variant(&start.variant);
-        let stored = start.stored.min(timestamp(clock::now()));
+        // The row says when it was stored, so that this node does not push it as a newer one.
+        let stored = Timestamp::from_microsecond(row.stored).map_err(|_| PullError::Wrong(TIME))?;
+        if stored != start.stored {
+            return Err(PullError::Wrong(TIME));
+        }
         let (mut writer, _tail) =
             store.begin(&place, start.new, None, Some(start.body_len)).await?;
         writer.collect_rest();
@@ -147,6 +250,9 @@ impl Tier {
         Ok(())
     }
 }
+
+/// The reason why an object of another time is not used.
+const TIME: &str = "its time is not the one in its row";
 
 /// An object on its way in.
 struct IncomingObject<'a> {
@@ -237,16 +343,17 @@ struct PullGuard {
 }
 
 impl PullGuard {
-    async fn run(mut self, url: CanonicalUrl, rows: Vec<FoundRow>) {
+    async fn run(mut self, url: CanonicalUrl, row: FoundRow) {
         let tier = Arc::clone(&self.tier);
-        self.stored = tier.pull_rows(&self.place, &url, rows).await;
+        self.stored = tier.pull_one(&self.place, &url, &row).await;
     }
 }
 
 impl Drop for PullGuard {
     fn drop(&mut self) {
-        let mut pulls = self.tier.pulls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pull) = pulls.remove(&self.place.key()) {
+        let running = &self.tier.pulls.running;
+        let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(pull) = running.remove(&self.place.key()) {
             pull.0.send_replace(Some(self.stored));
         }
     }

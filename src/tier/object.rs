@@ -13,12 +13,13 @@
 //! the same entry always has the same name. Everything before the body has a bounded length.
 
 use hyper::HeaderMap;
-use hyper::header::{HOST, HeaderName, SET_COOKIE, VARY};
+use hyper::header::SET_COOKIE;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use wwwoffle_http::head;
 use wwwoffle_spool::{Entry, MAX_HEAD, MAX_URL, MAX_VARIANT, NewEntry};
 
+use super::shared;
 use crate::base::owner;
 
 /// The longest request of an object, in bytes.
@@ -99,24 +100,10 @@ impl ObjectFrame {
     }
 }
 
-/// The request without everything that tells about the person: only the fields that select among
-/// the variants of the response stay.
+/// The request without everything that tells about the person.
 fn shared_request(request: &[u8], answer: &HeaderMap) -> Option<Vec<u8>> {
     let mut request = head::read_request(request, b"").ok()?;
-    let selecting: Vec<HeaderName> = answer
-        .get_all(VARY)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|names| names.split(','))
-        .filter_map(|name| HeaderName::try_from(name.trim()).ok())
-        .collect();
-    let mut fields = HeaderMap::new();
-    for (name, value) in &request.headers {
-        if (*name == HOST || selecting.contains(name)) && !head::is_secret(name) {
-            fields.append(name, value.clone());
-        }
-    }
-    request.headers = fields;
+    request.headers = shared::published_fields(&request.headers, answer);
     Some(head::write_request(&request))
 }
 

@@ -8,15 +8,20 @@ use http_body_util::BodyExt;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
+use tokio::time::timeout;
 
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
 use super::settings::{EngineKeys, SettingsFault, TierSettings};
+use super::upload::Upload;
 use crate::net::context::NetContext;
-use crate::net::upstream::{Answer, AnswerBody, Origin, Outbound, Reach, RequestBody, Scheme};
+use crate::net::upstream::{Answer, AnswerBody, Origin, Outbound, Reach, Scheme};
 
 /// The time for which a signed request is valid. It bounds the difference of the clocks, too.
 const SIGNED_FOR: Duration = Duration::from_secs(15 * 60);
+
+/// The time for the removal of an object.
+const DELETE_WITHIN: Duration = Duration::from_secs(10);
 
 /// The largest error of a store that is read, in bytes.
 const MAX_ERROR: usize = 16 << 10;
@@ -30,12 +35,6 @@ pub(super) struct ObjectStore {
     host: HeaderValue,
     prefix: String,
     breaker: Arc<Breaker>,
-}
-
-/// The body of an object to send, with its length.
-pub(super) struct Upload {
-    pub(super) length: u64,
-    pub(super) body: RequestBody,
 }
 
 impl ObjectStore {
@@ -65,6 +64,12 @@ impl ObjectStore {
             bucket,
             breaker,
         })
+    }
+
+    /// The host, as in a canonical URL.
+    pub(super) fn host_of(settings: &TierSettings) -> String {
+        let host = settings.endpoint.split_once("://").map_or("", |(_, host)| host);
+        host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned()
     }
 
     pub(super) fn breaker(&self) -> &Breaker {
@@ -113,9 +118,13 @@ impl ObjectStore {
     pub(super) async fn delete(&self, digest: &[u8; 32]) -> Result<(), TierError> {
         let name = self.name(digest);
         let url = self.bucket.delete_object(Some(&self.credentials), &name).sign(SIGNED_FOR);
-        let answer = self.send(Method::DELETE, &url, HeaderMap::new(), Outbound::Empty).await?;
-        let status = answer.status();
-        let text = read_error(answer.into_body()).await;
+        let deleted = async {
+            let sent = self.send(Method::DELETE, &url, HeaderMap::new(), Outbound::Empty);
+            let (parts, body) = sent.await?.into_parts();
+            Ok((parts.status, read_error(body).await))
+        };
+        let deleted = timeout(DELETE_WITHIN, deleted).await;
+        let (status, text) = deleted.unwrap_or(Err(TierError::Timeout))?;
         let is_gone =
             status.is_success() || status == StatusCode::NOT_FOUND && code(&text) != "NoSuchBucket";
         if is_gone { Ok(()) } else { Err(fault(status, &text)) }

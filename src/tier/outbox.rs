@@ -1,10 +1,10 @@
 //! The entries that wait to be pushed.
 //!
 //! The outbox is no file: it follows from the spool. Changes of this process are reported at once
-//! and wait in memory. The state of the spool says whether everything was pushed when the daemon
-//! stopped. If not, for example after a crash, a walk offers every entry again ([`super::walk`]);
-//! the catalogue knows which of them it has. So no entry that survives a crash is forgotten, and an
-//! entry costs no additional write.
+//! and wait in memory. The spool says whether everything was pushed when it was closed, and nothing
+//! has opened it since. If not, for example after a crash, a walk offers every entry again
+//! ([`super::walk`]); the catalogue knows which of them it has. So no entry that survives a crash is
+//! forgotten, and an entry costs no additional write.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +19,13 @@ use crate::base::clock;
 /// The largest number of places that wait in memory. If more change, they are found by a walk.
 const MAX_WAITING: usize = 100_000;
 
+/// The largest size of the URLs that wait in memory, in bytes.
+const MAX_BYTES: usize = 32 << 20;
+
+/// The number of failures after which a place is set aside until the next start. A failure counts
+/// only if other entries were pushed since the one before, so that it is not that of an engine.
+const MAX_FAILURES: u32 = 5;
+
 /// The places whose entries wait to be pushed.
 #[derive(Debug, Default)]
 pub(super) struct PushOutbox {
@@ -26,23 +33,65 @@ pub(super) struct PushOutbox {
     changed: Notify,
 }
 
+/// A place whose entries wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UnpushedPlace {
+    pub(super) place: Place,
+    failures: u32,
+    /// The value of [`OutboxState::successes`] at the last failure.
+    failed_at: u64,
+}
+
+/// The result of a push.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PushResult {
+    Done,
+    /// It was not tried.
+    Later,
+    Failed,
+}
+
 #[derive(Debug, Default)]
 struct OutboxState {
-    places: HashMap<Key, Place>,
+    places: HashMap<Key, UnpushedPlace>,
     order: VecDeque<Key>,
+    /// The size of the URLs.
+    bytes: usize,
     /// The number of places that are being pushed.
     pushing: usize,
+    /// The number of places that were pushed.
+    successes: u64,
     /// When the first of the waiting changes was made.
     since: Option<SystemTime>,
     /// Whether changes were left out because too many wait.
     is_over: bool,
+    /// Whether entries were set aside, or may be missing in a walk.
+    is_incomplete: bool,
     is_scanning: bool,
+}
+
+impl OutboxState {
+    fn insert(&mut self, waiting: UnpushedPlace) -> bool {
+        let (key, size) = (waiting.place.key(), waiting.place.url().len());
+        if self.places.contains_key(&key) {
+            return true;
+        }
+        if self.places.len() >= MAX_WAITING || self.bytes + size > MAX_BYTES {
+            self.is_over = true;
+            return false;
+        }
+        self.bytes += size;
+        self.places.insert(key, waiting);
+        self.order.push_back(key);
+        true
+    }
 }
 
 impl ChangeListener for PushOutbox {
     fn changed(&self, place: &Place) {
-        if shared::url_of(&place.clone().with_variant("")).is_some() {
-            self.add(place.clone().with_variant(""));
+        let place = place.clone().with_variant("");
+        if shared::url_of(&place).is_some() {
+            self.add(place);
         }
     }
 }
@@ -51,22 +100,16 @@ impl PushOutbox {
     /// Adds a place, unless it waits already.
     pub(super) fn add(&self, place: Place) {
         let mut state = self.lock();
-        if state.places.len() >= MAX_WAITING && !state.places.contains_key(&place.key()) {
-            state.is_over = true;
-            return;
+        if state.insert(UnpushedPlace { place, failures: 0, failed_at: 0 }) {
+            state.since.get_or_insert_with(clock::now);
         }
-        let key = place.key();
-        if state.places.insert(key, place).is_none() {
-            state.order.push_back(key);
-        }
-        state.since.get_or_insert_with(clock::now);
         drop(state);
         self.changed.notify_one();
     }
 
     /// Takes up to `most` places, the oldest first. They count as being pushed until
     /// [`PushOutbox::done`].
-    pub(super) fn take(&self, most: usize) -> Vec<Place> {
+    pub(super) fn take(&self, most: usize) -> Vec<UnpushedPlace> {
         let mut state = self.lock();
         let mut taken = Vec::new();
         while taken.len() < most
@@ -74,24 +117,41 @@ impl PushOutbox {
         {
             taken.extend(state.places.remove(&key));
         }
+        state.bytes -= taken.iter().map(|waiting| waiting.place.url().len()).sum::<usize>();
         state.pushing = taken.len();
         taken
     }
 
-    /// Ends the pushing of the places taken last. Those in `left` wait again.
-    pub(super) fn done(&self, left: Vec<Place>) {
+    /// Ends the pushing of the places taken last. The others wait again, after those that wait
+    /// already. Returns the places that are set aside.
+    pub(super) fn done(&self, results: Vec<(UnpushedPlace, PushResult)>) -> Vec<Place> {
         let mut state = self.lock();
+        let mut set_aside = Vec::new();
         state.pushing = 0;
-        for place in left.into_iter().rev() {
-            let key = place.key();
-            if !state.places.contains_key(&key) {
-                state.order.push_front(key);
-                state.places.insert(key, place);
+        let pushed = results.iter().filter(|(_, result)| *result == PushResult::Done).count();
+        state.successes += u64::try_from(pushed).unwrap_or_default();
+        for (mut waiting, result) in results {
+            match result {
+                PushResult::Done => continue,
+                PushResult::Later => {}
+                PushResult::Failed => {
+                    if waiting.failures == 0 || state.successes > waiting.failed_at {
+                        waiting.failures += 1;
+                    }
+                    waiting.failed_at = state.successes;
+                }
+            }
+            if waiting.failures >= MAX_FAILURES {
+                state.is_incomplete = true;
+                set_aside.push(waiting.place);
+            } else {
+                state.insert(waiting);
             }
         }
         if state.places.is_empty() {
             state.since = None;
         }
+        set_aside
     }
 
     /// Waits until a place waits. Dropping the future has no effect.
@@ -105,10 +165,11 @@ impl PushOutbox {
         }
     }
 
-    /// Whether nothing waits, and no change was left out.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether nothing waits, and nothing was left out.
+    pub(super) fn is_complete(&self) -> bool {
         let state = self.lock();
-        state.places.is_empty() && state.pushing == 0 && !state.is_over
+        let is_empty = state.places.is_empty() && state.pushing == 0;
+        is_empty && !state.is_over && !state.is_incomplete && !state.is_scanning
     }
 
     /// Whether changes were left out. From now on they count as found.
@@ -118,11 +179,19 @@ impl PushOutbox {
 
     /// Whether there is room for places of a walk, which are less urgent.
     pub(super) fn has_room(&self) -> bool {
-        self.lock().places.len() < MAX_WAITING / 100
+        let state = self.lock();
+        state.places.len() < MAX_WAITING / 100 && state.bytes < MAX_BYTES / 2
     }
 
-    pub(super) fn set_scanning(&self, is_scanning: bool) {
-        self.lock().is_scanning = is_scanning;
+    pub(super) fn begin_scan(&self) {
+        self.lock().is_scanning = true;
+    }
+
+    /// Ends a walk. If it `is_complete`, everything that was left out before was offered again.
+    pub(super) fn end_scan(&self, is_complete: bool) {
+        let mut state = self.lock();
+        state.is_scanning = false;
+        state.is_incomplete = !is_complete;
     }
 
     pub(super) fn is_scanning(&self) -> bool {
@@ -155,8 +224,12 @@ mod tests {
         Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap())
     }
 
+    fn places(taken: &[UnpushedPlace]) -> Vec<Place> {
+        taken.iter().map(|waiting| waiting.place.clone()).collect()
+    }
+
     #[test]
-    fn a_failed_push_waits_again_before_later_changes() {
+    fn a_failed_push_waits_behind_the_others() {
         let outbox = PushOutbox::default();
         let [one, two, three] =
             ["http://1.example/", "http://2.example/", "http://3.example/"].map(place);
@@ -166,12 +239,50 @@ mod tests {
         outbox.changed(&one.clone().owned_by("user:ada"));
         assert_eq!(outbox.backlog(), 2);
         let taken = outbox.take(1);
-        assert_eq!(taken.as_slice(), std::slice::from_ref(&one));
-        assert!(!outbox.is_empty() && outbox.backlog() == 2);
+        assert_eq!(places(&taken), std::slice::from_ref(&one));
+        assert!(!outbox.is_complete() && outbox.backlog() == 2);
         outbox.changed(&three);
-        outbox.done(taken);
-        assert_eq!(outbox.take(9), [one, two, three]);
-        outbox.done(Vec::new());
-        assert!(outbox.is_empty() && outbox.since().is_none());
+        outbox.done(taken.into_iter().map(|place| (place, PushResult::Failed)).collect());
+        let taken = outbox.take(9);
+        assert_eq!(places(&taken), [two, three, one]);
+        outbox.done(taken.into_iter().map(|place| (place, PushResult::Done)).collect());
+        assert!(outbox.is_complete() && outbox.since().is_none());
+    }
+
+    #[test]
+    fn a_place_is_set_aside_only_if_others_succeed() {
+        let outbox = PushOutbox::default();
+        let (bad, good) = (place("http://bad.example/"), place("http://good.example/"));
+        let result = |waiting: &UnpushedPlace| {
+            if waiting.place == bad { PushResult::Failed } else { PushResult::Done }
+        };
+        let round = || {
+            let taken = outbox.take(9);
+            let results = taken.into_iter().map(|place| (place.clone(), result(&place)));
+            outbox.done(results.collect())
+        };
+        outbox.add(bad.clone());
+        for _ in 0..100 {
+            assert_eq!(round(), [], "the engine may be down");
+        }
+        for _ in 1..MAX_FAILURES - 1 {
+            outbox.add(good.clone());
+            assert_eq!(round(), []);
+        }
+        outbox.add(good);
+        assert_eq!(round(), [bad]);
+        assert!(!outbox.is_complete(), "the next start offers it again");
+        assert_eq!(outbox.backlog(), 0);
+    }
+
+    #[test]
+    fn long_urls_are_bounded_by_their_bytes() {
+        let outbox = PushOutbox::default();
+        let long = "x".repeat(8 << 10);
+        for number in 0..8_000 {
+            outbox.add(place(&format!("http://h.example/{number}/{long}")));
+        }
+        assert!(outbox.backlog() < 4_200);
+        assert!(outbox.take_over(), "a walk finds the others");
     }
 }

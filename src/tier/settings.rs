@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wwwoffle_config::{CatalogueDatabase, TierOptions, TierRole};
+use wwwoffle_config::{CatalogueDatabase, Config, TierRole};
 
 use crate::base::small_file;
 use crate::base::tier_secrets::TierSecrets;
@@ -16,6 +16,12 @@ const UNNAMED: &str = "node";
 /// A fault in `[tier]`, or in the file with its credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFault {
+    /// The password could be read on the way.
+    #[error(
+        "`sslmode=disable` in [tier] sends the password without TLS: use TLS, or list the host of \
+         the catalogue in [local-net]"
+    )]
+    NoTls,
     /// Only one of the two engines is configured.
     #[error("[tier] needs both `objects` and `catalogue`")]
     Half,
@@ -75,15 +81,19 @@ pub(super) struct EngineKeys {
 impl TierSettings {
     /// Reads the settings and credentials. `None` without a tier.
     pub(super) fn of(
-        options: &TierOptions,
+        config: &Config,
         secrets: TierSecrets,
     ) -> Result<Option<(Self, EngineKeys)>, SettingsFault> {
+        let options = &config.tier;
         let (bucket, prefix, database) =
             match (options.objects.parts(), options.catalogue.database()) {
                 (None, None) => return Ok(None),
                 (Some((bucket, prefix)), Some(database)) => (bucket, prefix, database.clone()),
                 _ => return Err(SettingsFault::Half),
             };
+        if !database.tls && !config.local_net.hosts.contains(&database.host) {
+            return Err(SettingsFault::NoTls);
+        }
         let mut secrets = secrets;
         if let Some(path) = options.credentials.path() {
             let file = read_file(path)?;

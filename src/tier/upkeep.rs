@@ -1,30 +1,54 @@
-//! Removes the objects of replaced entries.
+//! Removes objects that no row names: those of replaced and removed entries, and those whose row
+//! never followed.
 //!
-//! A reader may have found the former row just before it was replaced. So an object stays for
-//! [`REPLACED_FOR`], and only then is it removed. A node claims a few objects at a time in the
-//! catalogue, so that nodes do not remove the same ones. If it ends before they are removed, another
-//! node claims them after the same time again.
+//! A reader may have found a row just before it was replaced. So an object stays for
+//! [`UNUSED_FOR`], and only then is it removed. One node at a time does this, under a lock of the
+//! catalogue. Whoever pushes an object announces it again first, and waits for the row that this
+//! transaction has locked. So no object is removed while a row for it is on its way.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_postgres::Client;
+use tokio_postgres::types::{ToSql, Type};
 use tracing::{debug, info};
 
 use super::Tier;
+use super::catalogue::{digest, fault};
 use super::error::TierError;
 use crate::base::error_chain::error_chain;
 
-/// The interval at which replaced objects are looked for.
+/// The interval at which unused objects are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 
-/// The time for which a replaced object stays, in seconds.
-const REPLACED_FOR: i64 = 24 * 60 * 60;
+/// The time for which an unused object stays, in seconds.
+const UNUSED_FOR: i64 = 24 * 60 * 60;
 
-/// The number of objects that are claimed at once.
-const CLAIMED: i64 = 100;
+/// The number of objects that are removed in one transaction.
+const AT_ONCE: i64 = 20;
+
+/// The time for which a removal keeps older entries out, in seconds.
+const REMOVED_FOR: i64 = 400 * 24 * 60 * 60;
+
+/// The advisory lock of upkeep: \"wwwoffle\" in ASCII, and one more.
+const LOCK: &str = "SELECT pg_try_advisory_xact_lock(x'777777'::integer, x'6f66666d'::integer)";
+
+/// Objects that have a row need no removal: their row was added, but they were announced again.
+const FORGET_USED: &str = "\
+DELETE FROM unused AS u WHERE u.since < clock_timestamp() - $1::bigint * interval '1 s' AND EXISTS (
+  SELECT FROM entries AS e WHERE e.key = u.key AND e.variant = u.variant AND e.object = u.object)";
+
+const CHOOSE: &str = "\
+SELECT u.object FROM unused AS u WHERE u.since < clock_timestamp() - $1::bigint * interval '1 s'
+ORDER BY u.since LIMIT $2 FOR UPDATE";
+
+const FORGET: &str = "DELETE FROM unused WHERE object = ANY($1)";
+
+const FORGET_REMOVED: &str = "\
+DELETE FROM removed WHERE at < ((extract(epoch FROM clock_timestamp()) - $1::bigint) * 1000000)::bigint";
 
 impl Tier {
-    /// Removes replaced objects until the daemon stops.
+    /// Removes unused objects until the daemon stops.
     pub(super) async fn maintain_until_stop(self: Arc<Self>) {
         tokio::select! {
             () = self.net.base.tasks.stopping() => {}
@@ -34,30 +58,58 @@ impl Tier {
 
     async fn maintain(&self) {
         loop {
-            self.catalogue.wait_until_connected().await;
-            if let Err(error) = self.remove_replaced().await {
-                debug!(error = error_chain(&error), "replaced objects are removed later");
+            self.catalogue.wait_until_ready().await;
+            if let Err(error) = self.remove_unused().await {
+                debug!(error = error_chain(&error), "unused objects are removed later");
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
-    async fn remove_replaced(&self) -> Result<(), TierError> {
+    async fn remove_unused(&self) -> Result<(), TierError> {
+        let client = self.catalogue.connect().await?;
         let mut removed = 0_usize;
         loop {
-            let claimed = self.catalogue.claim_replaced(REPLACED_FOR, CLAIMED).await?;
-            if claimed.is_empty() {
+            run(&client, "BEGIN").await?;
+            // A connection that ends with the transaction open rolls it back.
+            let done = self.remove_some(&client).await?;
+            run(&client, "COMMIT").await?;
+            if done == 0 {
                 break;
             }
-            for object in &claimed {
-                self.objects.delete(object).await?;
-            }
-            self.catalogue.forget_replaced(&claimed).await?;
-            removed += claimed.len();
+            removed += done;
         }
         if removed > 0 {
-            info!(removed, "removed the objects of replaced entries from the archive tier");
+            info!(removed, "removed unused objects from the archive tier");
         }
         Ok(())
     }
+
+    /// Removes some unused objects. Returns their number; 0 also if another node does it.
+    async fn remove_some(&self, client: &Client) -> Result<usize, TierError> {
+        let is_ours = client.query_one(LOCK, &[]).await.map_err(|error| fault(&error))?;
+        if !is_ours.get::<_, bool>(0) {
+            return Ok(0);
+        }
+        let age: [(&(dyn ToSql + Sync), Type); 1] = [(&UNUSED_FOR, Type::INT8)];
+        let age_of_removal: [(&(dyn ToSql + Sync), Type); 1] = [(&REMOVED_FOR, Type::INT8)];
+        let forgotten = client.execute_typed(FORGET_REMOVED, &age_of_removal).await;
+        forgotten.map_err(|error| fault(&error))?;
+        client.execute_typed(FORGET_USED, &age).await.map_err(|error| fault(&error))?;
+        let values: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&UNUSED_FOR, Type::INT8), (&AT_ONCE, Type::INT8)];
+        let rows = client.query_typed(CHOOSE, &values).await.map_err(|error| fault(&error))?;
+        let objects: Vec<[u8; 32]> = rows.iter().filter_map(|row| digest(row.get(0))).collect();
+        for object in &objects {
+            self.objects.delete(object).await?;
+        }
+        let named: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
+        let values: [(&(dyn ToSql + Sync), Type); 1] = [(&named, Type::BYTEA_ARRAY)];
+        client.execute_typed(FORGET, &values).await.map_err(|error| fault(&error))?;
+        Ok(objects.len())
+    }
+}
+
+async fn run(client: &Client, statement: &str) -> Result<(), TierError> {
+    client.batch_execute(statement).await.map_err(|error| fault(&error))
 }

@@ -1,6 +1,6 @@
 //! The engines of the archive tier, started for a test: PostgreSQL, and an S3 server (`s3rver`).
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,10 @@ pub(crate) struct Engines {
     home: TempDir,
     postgres: Option<Child>,
     store: Option<Child>,
+    /// The hosts of `[local-net]`.
+    near: Vec<String>,
+    /// The host by which nodes name the store.
+    store_host: String,
     pub(crate) database: SocketAddr,
     pub(crate) objects: SocketAddr,
 }
@@ -36,7 +40,15 @@ impl Engines {
         // PostgreSQL refuses to run as root, so its user must reach its directory.
         std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let [database, objects] = [(); 2].map(|()| free_address());
-        let mut engines = Self { home, postgres: None, store: None, database, objects };
+        let mut engines = Self {
+            home,
+            postgres: None,
+            store: None,
+            near: vec!["127.0.0.1".to_owned()],
+            store_host: "127.0.0.1".to_owned(),
+            database,
+            objects,
+        };
         engines.init();
         engines.start_postgres();
         engines.start_store();
@@ -127,23 +139,16 @@ impl Engines {
         self.sql_in("archive", statement)
     }
 
-    fn sql_in(&self, database: &str, statement: &str) -> String {
+    fn psql(&self, database: &str) -> Command {
         let mut command = Command::new(format!("{POSTGRESQL}/psql"));
         let port = self.database.port().to_string();
-        command.args([
-            "-X",
-            "-h",
-            "127.0.0.1",
-            "-U",
-            "wwwoffle",
-            "-p",
-            &port,
-            database,
-            "-c",
-            statement,
-        ]);
+        command.args(["-X", "-h", "127.0.0.1", "-U", "wwwoffle", "-p", &port, database]);
         command.env("PGPASSWORD", PASSWORD);
-        let output = command.output().unwrap();
+        command
+    }
+
+    fn sql_in(&self, database: &str, statement: &str) -> String {
+        let output = self.psql(database).args(["-c", statement]).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         String::from_utf8_lossy(&text).into_owned()
     }
@@ -156,6 +161,21 @@ impl Engines {
         number.unwrap_or_else(|| panic!("no number in {out}"))
     }
 
+    /// How fast `psql` copies the rows of the catalogue out of a table and into another, for
+    /// comparison.
+    pub(crate) fn copy_figure(&self) -> String {
+        let file = self.home.path().join("rows");
+        let count = self.count("SELECT count(*) FROM wwwoffle.entries");
+        self.sql("CREATE TABLE copied (LIKE wwwoffle.entries)");
+        let begun = std::time::Instant::now();
+        for (table, word) in [("wwwoffle.entries", "TO"), ("copied", "FROM")] {
+            let done = self.sql(&format!("\\copy {table} {word} '{}'", file.display()));
+            assert!(done.contains("COPY"), "{done}");
+        }
+        let rate = f64::from(u32::try_from(count).unwrap()) / begun.elapsed().as_secs_f64();
+        format!("psql copies {rate:.0} rows/s out and in")
+    }
+
     /// The files of all objects.
     pub(crate) fn objects(&self) -> Vec<PathBuf> {
         let bucket = self.home.path().join("objects").join(BUCKET);
@@ -165,12 +185,40 @@ impl Engines {
         files
     }
 
+    /// Lists another host in `[local-net]` of nodes that are made from now on.
+    pub(crate) fn also_near(&mut self, host: &str) {
+        self.near.push(host.to_owned());
+    }
+
+    /// Names the store by another host in nodes that are made from now on.
+    pub(crate) fn name_store(&mut self, host: &str) {
+        host.clone_into(&mut self.store_host);
+    }
+
+    /// Sends a signal to every process of PostgreSQL, such as `STOP`.
+    pub(crate) fn freeze_postgres(&self, signal: &str) {
+        let main = self.postgres.as_ref().expect("it is running").id().to_string();
+        let children = Command::new("ps").args(["-o", "pid=", "--ppid", &main]).output().unwrap();
+        let children = String::from_utf8(children.stdout).unwrap();
+        let mut command = Command::new("kill");
+        command.arg(format!("-{signal}")).arg(&main).args(children.split_whitespace());
+        assert!(command.status().unwrap().success());
+    }
+
+    /// A session in the catalogue that stays open.
+    pub(crate) fn session(&self) -> SqlSession {
+        let mut command = self.psql("archive");
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        SqlSession(command.spawn().unwrap())
+    }
+
     /// The section `[tier]` of a node, and the options that let it reach the engines in every mode.
     pub(crate) fn tier(&self, node: &str, more: &str) -> String {
-        let Self { database, objects, .. } = self;
+        let Self { database, objects, near, store_host, .. } = self;
+        let port = objects.port();
         format!(
-            "[local-net]\nhosts = [\"127.0.0.1\"]\n[tier]\nobjects = \"s3://{BUCKET}/archive\"\n\
-             endpoint = \"http://{objects}\"\nnode = \"{node}\"\n\
+            "[local-net]\nhosts = {near:?}\n[tier]\nobjects = \"s3://{BUCKET}/archive\"\n\
+             endpoint = \"http://{store_host}:{port}\"\nnode = \"{node}\"\n\
              catalogue = \"postgresql://wwwoffle@{database}/archive?sslmode=disable\"\n{more}"
         )
     }
@@ -193,6 +241,25 @@ impl Drop for Engines {
         if self.store.is_some() {
             self.kill_store();
         }
+    }
+}
+
+/// A session of `psql`. Dropping it ends it.
+pub(crate) struct SqlSession(Child);
+
+impl SqlSession {
+    /// Sends statements, without waiting for their results.
+    pub(crate) fn send(&mut self, statements: &str) {
+        let input = self.0.stdin.as_mut().expect("it is piped");
+        writeln!(input, "{statements}").unwrap();
+    }
+}
+
+impl Drop for SqlSession {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ended = self.0.kill();
+        let _status = self.0.wait();
     }
 }
 

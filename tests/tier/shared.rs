@@ -15,6 +15,12 @@ pub(super) fn pushed(node: &Daemon, engines: &Engines, rows: u64) {
     });
 }
 
+/// Waits until a node is connected to the catalogue.
+#[track_caller]
+pub(super) fn connected(node: &Daemon) {
+    eventually("the node is connected", || node.status()["tier"]["connected"] == true);
+}
+
 #[test]
 #[ignore = "needs postgresql and s3rver"]
 fn a_page_read_at_one_node_is_a_hit_at_another() {
@@ -151,13 +157,13 @@ fn a_newer_copy_never_loses_to_an_older_one() {
     eventually("the row is replaced", || {
         engines.count("SELECT count(*) FROM wwwoffle.entries WHERE node = 'old'") == 1
     });
-    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.replaced"), 1);
+    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.unused"), 1);
     assert_eq!(engines.objects().len(), 2);
     // A day later it is removed.
-    engines.sql("UPDATE wwwoffle.replaced SET since = since - interval '25 hours'");
+    engines.sql("UPDATE wwwoffle.unused SET since = since - interval '25 hours'");
     old.restart();
-    old.tells("removed the objects of replaced entries from the archive tier");
-    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.replaced"), 0);
+    old.tells("removed unused objects from the archive tier");
+    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.unused"), 0);
     assert_eq!(engines.objects().len(), 1);
 }
 

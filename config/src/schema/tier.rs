@@ -10,6 +10,22 @@ use crate::{
     },
 };
 
+impl TierOptions {
+    /// Whether the object store or the catalogue is at `host`.
+    #[must_use]
+    pub fn has_engine_at(&self, host: &str) -> bool {
+        let Some(database) = self.catalogue.database() else { return false };
+        let store = self.endpoint.url().and_then(|url| url.split_once("://"));
+        // Without a path, but perhaps with a port.
+        let store = store.map_or("amazonaws.com", |(_, rest)| rest.trim_end_matches('/'));
+        let is_port = |rest: &str| rest.is_empty() || rest.starts_with(':');
+        let is_store = |host: &str| store.strip_prefix(host).is_some_and(is_port);
+        // The name of a bucket may come first.
+        let mut names = host.match_indices('.').filter_map(|(at, _)| host.get(at + 1..));
+        host == database.host || is_store(host) || names.any(is_store)
+    }
+}
+
 section! {
     /// The archive tier: an object store and a database that several nodes share. Without both, the node works alone.
     "tier" => TierOptions {

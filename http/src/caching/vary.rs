@@ -89,6 +89,18 @@ impl Vary {
     }
 }
 
+/// The request fields in a variant text, each with whether the request had it. Empty for the text
+/// of a response that no request can select.
+pub fn parts_of(text: &str) -> impl Iterator<Item = (HeaderName, bool)> {
+    text.split('&').filter_map(|part| {
+        let (name, has_value) = match part.split_once(':') {
+            Some((name, _)) => (name, true),
+            None => (part, false),
+        };
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, has_value))
+    })
+}
+
 /// Whether the field name is short enough, and contains none of the characters that have a meaning
 /// in a variant text. RFC 9110 §5.6.2 allows some of these characters.
 fn is_plain(name: &str) -> bool {

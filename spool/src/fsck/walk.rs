@@ -12,7 +12,7 @@ use crate::entry::holder::BODIES;
 use crate::entry::place::{self, EXTENSION};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{FileInfo, FileKind};
-use crate::notes::{imports, local, own_pages, pins, state, statistics, usage, used};
+use crate::notes::{imports, local, own_pages, pins, shared, state, statistics, usage, used};
 use crate::queue::membership::RunId;
 use crate::queue::seal;
 use crate::tree::removed::{REMOVED, Removal};
@@ -32,12 +32,13 @@ const MAX_ROOT: usize = 65_536;
 
 /// Names in the root that are known, but not checked: some of the spool, some of other parts of the
 /// program, and `lost+found` of an empty file system.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "version",
     "lock",
     "control",
     "ca",
     imports::IMPORTS,
+    shared::TIER,
     used::FILE,
     recent::FILE,
     reserve::RESERVE,

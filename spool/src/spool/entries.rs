@@ -10,6 +10,7 @@ use crate::entry::place::Place;
 use crate::entry::summary::Summary;
 use crate::entry::{Entries, Entry, Lookup};
 use crate::error::{Damage, Result};
+use crate::notes::shared;
 use crate::tree::list::{self, EntryList, SpoolHost};
 use crate::tree::rekey::{self, MoveOutcome};
 use crate::tree::removed::{BringBackReport, Removal, RemovalSummary};
@@ -212,6 +213,7 @@ impl Spool {
         if place.login().is_some() {
             return self.remove_variant(place);
         }
+        self.record_shared_removal(place)?;
         self.tree().remove_after(place, || Ok(false))
     }
 
@@ -240,7 +242,13 @@ impl Spool {
     /// If the disk fails or is full. No file is removed before all of them are kept under
     /// `removal`.
     pub fn remove_for_now(&self, place: &Place, removal: &Removal) -> Result<bool> {
+        self.record_shared_removal(place)?;
         self.tree().remove_for_now(place, removal)
+    }
+
+    /// Records the removal of an existing entry for the archive tier.
+    fn record_shared_removal(&self, place: &Place) -> Result<()> {
+        if self.is_there(place)? { shared::record(self.disk_root(), place) } else { Ok(()) }
     }
 
     /// Lists the removals of `who` that can still be undone, the newest first.

@@ -11,6 +11,7 @@ use super::{Reader, Spool};
 use crate::error::{Damage, Result};
 use crate::fs::PathTarget;
 use crate::notes::own_pages::{self, UserPages};
+use crate::notes::shared::{self, SharedRemoval};
 use crate::notes::state::{self, ProgramState};
 use crate::notes::statistics::{self, Statistics};
 use crate::notes::used::{self, Uses};
@@ -112,6 +113,51 @@ impl Spool {
     /// If the disk fails.
     pub fn usage_days(&self) -> Result<Vec<Date>> {
         usage::days(self.disk_root())
+    }
+
+    /// Records the removals of entries for everyone from now on, for the archive tier.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails or is full.
+    pub fn record_removals(&self) -> Result<()> {
+        shared::prepare(self.disk_root())
+    }
+
+    /// Lists at most `most` removals that the archive tier has not been told of.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn shared_removals(&self, most: usize) -> Result<Vec<SharedRemoval>> {
+        shared::list(self.disk_root(), most)
+    }
+
+    /// The removal of an entry of this key that the archive tier has not been told of.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn shared_removal(&self, key: Key) -> Result<Option<SharedRemoval>> {
+        shared::read(self.disk_root(), key)
+    }
+
+    /// Forgets a removal, because the archive tier knows it.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn forget_shared_removal(&self, removal: &SharedRemoval) -> Result<()> {
+        shared::forget(self.disk_root(), removal)
+    }
+
+    /// Writes a text that [`Spool::pushed`] returns after the next opening, and only then.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`], or if the disk fails or is full.
+    pub fn set_pushed(&self, text: &str) -> Result<()> {
+        shared::set_pushed(self.disk_root(), text)
     }
 
     /// The pinned URLs, canonical and without credentials.

@@ -138,11 +138,14 @@ impl Dialer {
         Self { reports: Some(reports), ..self }
     }
 
-    /// Reports whether `origin` was reached, or answered a request. Nearby hosts and this machine
-    /// are not reported, because they say nothing about the link.
+    /// Reports whether `origin` was reached, or answered a request. Nearby hosts, this machine
+    /// and the engines of an archive tier are not reported: they say nothing about the link.
     pub(super) fn report_result(&self, origin: &Origin, answered: bool) {
         let Some(reports) = &self.reports else { return };
-        if self.mode.chosen() == ModeSetting::Auto && !is_here(origin) && !self.is_near(origin) {
+        let says_something = !is_here(origin)
+            && !self.is_near(origin)
+            && !self.in_force.load().tier.has_engine_at(&origin.host);
+        if self.mode.chosen() == ModeSetting::Auto && says_something {
             // One lost report makes no difference.
             let _full = reports.try_send(OriginReport { origin: origin.clone(), answered });
         }

@@ -30,6 +30,8 @@ pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<TlsDetails>>,
     pub(super) users: ConnectionUsers,
+    /// Whether the origin was reached at a private address.
+    pub(super) is_private: bool,
     probe: StreamProbe,
 }
 
@@ -98,9 +100,21 @@ impl NewHttp1 {
             }
         });
         Ok(Self {
-            link: Http1Connection { sender, secured, users: ConnectionUsers::Everyone, probe },
+            link: Http1Connection {
+                sender,
+                secured,
+                users: ConnectionUsers::Everyone,
+                is_private: false,
+                probe,
+            },
             alert,
         })
+    }
+
+    /// The connection, to a private address or not.
+    pub(super) fn with_private(mut self, is_private: bool) -> Self {
+        self.link.is_private = is_private;
+        self
     }
 
     /// Runs the first exchange.

@@ -139,6 +139,32 @@ fn is_inward(address: IpAddr) -> bool {
     })
 }
 
+/// Whether an address, or an IPv4 address in it, can mean different machines at different sites (the
+/// IANA registries of special-purpose addresses; RFC 6890).
+pub(crate) fn is_private(address: IpAddr) -> bool {
+    is_inward(address)
+        || forms(address).any(|form| match form {
+            IpAddr::V4(v4) => {
+                let [first, second, third, _] = v4.octets();
+                v4.is_private()
+                    || v4.is_broadcast()
+                    || first >= 224
+                    // RFC 6598, RFC 6890 §2.2.2, RFC 2544.
+                    || first == 100 && second & 0xc0 == 64
+                    || [first, second, third] == [192, 0, 0]
+                    || first == 198 && second & 0xfe == 18
+            }
+            IpAddr::V6(v6) => {
+                let first = v6.segments().first().copied().unwrap_or_default();
+                // RFC 3879: site-local. RFC 8215: local translators.
+                v6.is_unique_local()
+                    || v6.is_multicast()
+                    || first & 0xffc0 == 0xfec0
+                    || v6.segments().starts_with(&[0x64, 0xff9b, 1])
+            }
+        })
+}
+
 /// The address, and the IPv4 addresses to which a translator may convert it.
 fn forms(address: IpAddr) -> impl Iterator<Item = IpAddr> {
     let carried = match address {
@@ -239,6 +265,39 @@ mod tests {
             ("mylocalhost", false),
         ] {
             assert_eq!(named_address(host).is_some(), want, "{host}");
+        }
+    }
+
+    #[test]
+    fn addresses_with_another_meaning_elsewhere_are_private() {
+        for address in [
+            "10.0.0.1",
+            "172.16.0.1",
+            "192.168.1.1",
+            "100.64.0.1",
+            "100.127.255.254",
+            "127.0.0.1",
+            "169.254.1.1",
+            "0.0.0.0",
+            "192.0.0.8",
+            "198.18.0.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "fd00::1",
+            "fec0::1",
+            "fe80::1",
+            "::1",
+            "ff02::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::10.0.0.1",
+            "64:ff9b:1::1",
+            "2002:a00:1::",
+            "2001:db8::5efe:192.168.1.1",
+        ] {
+            assert!(is_private(address.parse().unwrap()), "{address}");
+        }
+        for address in ["192.0.2.1", "100.63.0.1", "100.128.0.1", "198.20.0.1", "2001:db8::1"] {
+            assert!(!is_private(address.parse().unwrap()), "{address}");
         }
     }
 

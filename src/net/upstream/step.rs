@@ -13,7 +13,9 @@ use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
 use super::registry::{DialTurn, OriginRoute};
 use super::tls::{HTTP_2, Offer};
-use super::{Failure, Origin, PersonalConnection, Scheme, TlsDetails, Upstream};
+use super::{
+    Failure, Origin, PersonalConnection, PrivatePeer, Scheme, TlsDetails, Upstream, is_private,
+};
 
 /// An established connection.
 pub(super) enum OriginConnection {
@@ -102,6 +104,9 @@ impl Upstream {
             }
             Ok((mut answer, slot)) => {
                 answer.extensions_mut().insert(Arc::clone(shared.secured()));
+                if shared.origin().via.is_none() && is_private(shared.peer().ip()) {
+                    answer.extensions_mut().insert(PrivatePeer);
+                }
                 let patience = self.limits.get().socket_timeout;
                 let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
                 return Ok(AttemptOutcome::Answered(answer));
@@ -202,11 +207,12 @@ impl Upstream {
         }
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
+        let is_private =
+            origin.via.is_none() && peer.as_ref().is_ok_and(|peer| is_private(peer.ip()));
         let (stream, probe) = probed(stream);
         if origin.scheme != Scheme::Https {
-            return NewHttp1::begin(stream, None, probe, &self.tasks)
-                .await
-                .map(OriginConnection::Http1);
+            let new = NewHttp1::begin(stream, None, probe, &self.tasks).await?;
+            return Ok(OriginConnection::Http1(new.with_private(is_private)));
         }
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
@@ -216,9 +222,8 @@ impl Upstream {
             TlsDetails::of(session).map(|secured| Arc::new(secured.where_allowed(&allowed)));
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
-            return NewHttp1::begin(stream, secured, probe, &self.tasks)
-                .await
-                .map(OriginConnection::Http1);
+            let new = NewHttp1::begin(stream, secured, probe, &self.tasks).await?;
+            return Ok(OriginConnection::Http1(new.with_private(is_private)));
         };
         let shared =
             SharedConnection::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
@@ -234,6 +239,9 @@ impl Upstream {
     ) -> AttemptOutcome {
         if let Some(secured) = &link.secured {
             answer.extensions_mut().insert(Arc::clone(secured));
+        }
+        if link.is_private {
+            answer.extensions_mut().insert(PrivatePeer);
         }
         if link.users != ConnectionUsers::Everyone {
             answer.extensions_mut().insert(PersonalConnection);

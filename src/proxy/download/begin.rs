@@ -22,7 +22,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, Places, ResponseOwner};
 use crate::net::connection;
 use crate::net::upstream::{
-    Answer, AnswerBody, Failure, LeftOutFile, Outbound, PersonalConnection, TlsDetails,
+    Answer, AnswerBody, Failure, LeftOutFile, Outbound, PersonalConnection,
 };
 use crate::proxy::choose::{self, Revalidation};
 use crate::proxy::form_again;
@@ -431,13 +431,12 @@ async fn new_file<A>(
     if let Some(form) = &job.body {
         request = form_again::seal(spool, &job.places, form, request);
     }
-    let secured = answer.extensions().get::<Arc<TlsDetails>>();
     let new = NewEntry {
         asked: timestamp(asked.sent),
         when: timestamp(asked.received),
         head: head::write_response(new_head.status, &new_head.fields),
         request,
-        connection: secured.map(|secured| connection::account(secured)),
+        connection: connection::record(answer.extensions()),
     };
     // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
     // searched. A segment of a varying response could not be found again. So the bytes of such a

@@ -24,7 +24,7 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::owner::{Identification, ResponseOwner};
 use crate::net::connection;
-use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection, TlsDetails};
+use crate::net::upstream::{Answer, AnswerBody, Failure, PersonalConnection};
 use crate::proxy::amend::OriginResponseMark;
 use crate::proxy::ask::ProxyRequest;
 use crate::proxy::body::{self as bodies, Body};
@@ -189,13 +189,12 @@ fn new_segment(
         getrandom::fill(&mut random)?;
         format!("{NO_VALIDATOR}{}", hex::encode(random))
     };
-    let secured = answer.extensions().get::<Arc<TlsDetails>>();
     let entry = NewEntry {
         asked: timestamp(ask.start.now),
         when: timestamp(clock::now()),
         head: head::write_response(answer.status(), fields),
         request: head::write_recorded_request(request),
-        connection: secured.map(|secured| connection::account(secured)),
+        connection: connection::record(answer.extensions()),
     };
     let (complete_length, start) = (part.complete, part.span.start());
     Ok(NewSegment { entry, validator: validator.into_bytes(), complete_length, start })

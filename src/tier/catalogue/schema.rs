@@ -3,6 +3,13 @@
 //! All tables are in the schema `wwwoffle` of the database. `meta` has one row with the version.
 //! A node that may write creates or migrates the schema under a lock. A node with an older program
 //! leaves the catalogue alone.
+//!
+//! ```text
+//! entries   the newest entry of each place
+//! removed   the keys that a person has removed: older entries stay out
+//! hosts     the hosts that have entries
+//! unused    objects without a row: announced before they are written, or replaced. Removed later
+//! ```
 
 use tokio_postgres::Client;
 use tracing::info;
@@ -13,80 +20,74 @@ use crate::tier::error::TierError;
 
 /// The migrations. The version of the schema is the number of those that were applied. Never change
 /// one that was released; add another.
-const MIGRATIONS: &[&str] = &["\
-CREATE TABLE wwwoffle.meta (version integer NOT NULL);
-INSERT INTO wwwoffle.meta VALUES (0);
-CREATE TABLE wwwoffle.entries (
-  key bytea NOT NULL CHECK (octet_length(key) = 32),
-  variant bytea NOT NULL CHECK (octet_length(variant) = 32),
-  url text NOT NULL,
-  varies text NOT NULL,
-  stored bigint NOT NULL,
-  status smallint NOT NULL,
-  media text NOT NULL,
-  title text,
-  size bigint NOT NULL,
-  object bytea NOT NULL CHECK (octet_length(object) = 32),
-  object_size bigint NOT NULL,
-  node text NOT NULL,
-  PRIMARY KEY (key, variant));
-CREATE TABLE wwwoffle.hosts (
-  host text PRIMARY KEY,
-  added timestamptz NOT NULL DEFAULT clock_timestamp());
-CREATE INDEX hosts_added ON wwwoffle.hosts (added);
-CREATE TABLE wwwoffle.replaced (
-  object bytea PRIMARY KEY,
-  key bytea NOT NULL,
-  variant bytea NOT NULL,
-  since timestamptz NOT NULL DEFAULT clock_timestamp());
-CREATE INDEX replaced_since ON wwwoffle.replaced (since);
-"];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
 
 /// The number of the advisory lock of migrations: \"wwwoffle\" in ASCII.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(x'777777'::integer, x'6f66666c'::integer)";
 
-/// Checks the schema, and creates or migrates it if `role` permits.
-pub(super) async fn prepare(client: &Client, role: TierRole) -> Result<(), TierError> {
-    let version = version(client).await?;
+/// Whether there is the table `meta`, and any table.
+const TABLES: &str = "\
+SELECT coalesce(bool_or(tablename = 'meta'), false), count(*) > 0
+FROM pg_tables WHERE schemaname = 'wwwoffle'";
+
+/// Begins a migration. It may take longer than other statements.
+const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+
+/// Checks the schema, and creates or migrates it if `role` permits. Returns the identity of the
+/// catalogue.
+pub(super) async fn prepare(client: &Client, role: TierRole) -> Result<String, TierError> {
+    if is_current(version(client).await?)? {
+        return identity(client).await;
+    }
+    if role == TierRole::ReadOnly {
+        return Err(TierError::Schema(
+            "the catalogue has no schema of this version yet, and this node only reads; start a \
+             node that may write"
+                .to_owned(),
+        ));
+    }
+    migrate(client).await?;
+    identity(client).await
+}
+
+/// Whether the schema has the version that this program knows.
+///
+/// # Errors
+///
+/// If it has a later version.
+fn is_current(version: Option<usize>) -> Result<bool, TierError> {
     let known = MIGRATIONS.len();
     match version {
-        Some(version) if version == known => Ok(()),
         Some(version) if version > known => Err(TierError::Schema(format!(
             "the catalogue has version {version} of the schema, and this program knows only \
              {known}; update wwwoffle on this node"
         ))),
-        _ if role == TierRole::ReadOnly => Err(TierError::Schema(
-            "the catalogue has no schema of this version yet, and this node only reads; start a \
-             node that may write"
-                .to_owned(),
-        )),
-        _ => migrate(client).await,
+        version => Ok(version == Some(known)),
     }
+}
+
+async fn identity(client: &Client) -> Result<String, TierError> {
+    let row = client.query_one("SELECT id::text FROM wwwoffle.meta", &[]).await;
+    row.and_then(|row| row.try_get(0)).map_err(|error| fault(&error))
 }
 
 /// The version of the schema. `None` if there is none.
 async fn version(client: &Client) -> Result<Option<usize>, TierError> {
-    let found = client
-        .query_one(
-            "SELECT to_regnamespace('wwwoffle') IS NOT NULL, to_regclass('wwwoffle.meta') IS NOT NULL",
-            &[],
-        )
-        .await
-        .map_err(|error| fault(&error))?;
-    let (has_schema, has_meta): (bool, bool) = (found.get(0), found.get(1));
-    if !has_meta {
-        let is_foreign = has_schema && has_tables(client).await?;
-        return if is_foreign { Err(foreign()) } else { Ok(None) };
+    // One statement sees the state at one time, although another node may be migrating.
+    let tables = client.query_one(TABLES, &[]).await.map_err(|error| fault(&error))?;
+    match (tables.get(0), tables.get(1)) {
+        (true, _) => {}
+        (false, true) => return Err(foreign()),
+        (false, false) => return Ok(None),
     }
     let version = client.query_one("SELECT version FROM wwwoffle.meta", &[]).await;
     let version: i32 = version.map_err(|_| foreign())?.try_get(0).map_err(|_| foreign())?;
     usize::try_from(version).map(Some).map_err(|_| foreign())
 }
 
-async fn has_tables(client: &Client) -> Result<bool, TierError> {
-    let query = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = 'wwwoffle')";
-    let found = client.query_one(query, &[]).await.map_err(|error| fault(&error))?;
-    Ok(found.get(0))
+async fn has(client: &Client, condition: &str) -> Result<bool, TierError> {
+    let found = client.query_one(&format!("SELECT {condition}"), &[]).await;
+    found.and_then(|row| row.try_get(0)).map_err(|error| fault(&error))
 }
 
 fn foreign() -> TierError {
@@ -105,20 +106,26 @@ async fn migrate(client: &Client) -> Result<(), TierError> {
 }
 
 async fn migrate_locked(client: &Client) -> Result<(), TierError> {
-    client
-        .batch_execute(&format!("BEGIN; {LOCK}; CREATE SCHEMA IF NOT EXISTS wwwoffle"))
-        .await
-        .map_err(|error| fault(&error))?;
-    // Another node may have migrated while this one waited.
-    let from = version(client).await?.unwrap_or_default();
+    run(client, BEGIN).await?;
+    run(client, LOCK).await?;
+    // Another node may have migrated while this one waited, perhaps further.
+    let version = version(client).await?;
+    if is_current(version)? {
+        return Ok(());
+    }
+    // Creating a schema needs a right that the owner of an existing one may lack.
+    if !has(client, "to_regnamespace('wwwoffle') IS NOT NULL").await? {
+        run(client, "CREATE SCHEMA wwwoffle").await?;
+    }
+    let (from, known) = (version.unwrap_or_default(), MIGRATIONS.len());
     for migration in MIGRATIONS.iter().skip(from) {
-        client.batch_execute(migration).await.map_err(|error| fault(&error))?;
+        run(client, migration).await?;
     }
-    let known = MIGRATIONS.len();
-    if from < known {
-        let record = format!("UPDATE wwwoffle.meta SET version = {known}");
-        client.batch_execute(&record).await.map_err(|error| fault(&error))?;
-        info!(from, to = known, "the schema of the archive tier was migrated");
-    }
+    run(client, &format!("UPDATE wwwoffle.meta SET version = {known}")).await?;
+    info!(from, to = known, "the schema of the archive tier was migrated");
     Ok(())
+}
+
+async fn run(client: &Client, statement: &str) -> Result<(), TierError> {
+    client.batch_execute(statement).await.map_err(|error| fault(&error))
 }

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use wwwoffle_config::FtpTls;
 
-use super::super::{Failure, Origin, TlsDetails, Upstream};
+use super::super::{Failure, Origin, TlsDetails, Upstream, is_private};
 use crate::base::basic::Login;
 
 /// The lowest port of a data connection. Lower ports belong to services, which a hostile server
@@ -92,6 +92,7 @@ struct Notes(Arc<Mutex<NotedDetails>>);
 struct NotedDetails {
     failure: Option<Failure>,
     secured: Option<Arc<TlsDetails>>,
+    is_private: bool,
 }
 
 impl Notes {
@@ -218,6 +219,7 @@ impl FtpSession {
         let stream = upstream.dialer.dial(origin).await?;
         let peer = stream.peer_addr().map_err(|error| Failure::CutShort(error.into()))?.ip();
         let notes = Notes::default();
+        notes.with(|noted| noted.is_private = origin.via.is_none() && is_private(peer));
         let greeted = AsyncRustlsFtpStream::connect_with_stream(stream).await;
         let ftp = greeted.map_err(|error| notes.refusal(error))?;
         let (dials, origin, noting) = (Arc::clone(upstream), origin.clone(), notes.clone());
@@ -273,6 +275,11 @@ impl FtpSession {
     /// The details of the TLS connection, if there is one.
     pub(super) fn secured(&self) -> Option<Arc<TlsDetails>> {
         self.notes.with(|noted| noted.secured.clone())
+    }
+
+    /// Whether the server was reached at a private address.
+    pub(super) fn is_private(&self) -> bool {
+        self.notes.with(|noted| noted.is_private)
     }
 
     /// Sends a command that must succeed.

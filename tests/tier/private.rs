@@ -1,0 +1,114 @@
+//! What is meant for one person or one network stays at its node.
+
+use super::shared::pushed;
+use crate::harness::engines::Engines;
+use crate::harness::{Answer, Daemon, Origin, files};
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn pages_for_one_person_or_one_network_stay() {
+    let (mut engines, origin) = (Engines::start(), Origin::start());
+    engines.also_near("near.example");
+    let say = |path: &str, field: &str, value: &str| {
+        origin.say(&format!("http://{path}"), Answer::html("SECRET").field(field, value));
+    };
+    say("h.example/no-store", "Cache-Control", "no-store");
+    say("h.example/asked-no-store", "X", "x");
+    say("h.example/private", "Cache-Control", "private=\"Set-Cookie\"");
+    say("h.example/page?access_token=1", "X", "x");
+    say("h.example/next?to=%2Fa%3Fpassword%3D1", "X", "x");
+    say("h.example/referer", "Vary", "Referer");
+    say("h.example/class", "Vary", "X-Class");
+    say("near.example/page", "X", "x");
+    say("never.example/page", "X", "x");
+    say("wiki.corp/page", "X", "x");
+    say("printer.local./page", "X", "x");
+    origin.say("http://h.example/open", Answer::html("for all"));
+    let rules = "[dont-cache]\nurls = [\"*://never.example/*\"]\n";
+    let mut a = engines.node("a", origin.addr, rules);
+    a.up();
+    let more = "Referer: http://p.example/SECRET\r\nX-Class: SECRET\r\n";
+    for path in [
+        "h.example/no-store",
+        "h.example/private",
+        "h.example/page?access_token=1",
+        "h.example/next?to=%2Fa%3Fpassword%3D1",
+        "h.example/referer",
+        "h.example/class",
+        "never.example/page",
+        "wiki.corp/page",
+        "printer.local./page",
+        "h.example/open",
+    ] {
+        assert_eq!(a.client().get_with(&format!("http://{path}"), more).whole().status, 200);
+    }
+    let no_store = "Cache-Control: no-store\r\n";
+    a.client().get_with("http://h.example/asked-no-store", no_store).whole();
+    pushed(&a, &engines, 1);
+    let urls = engines.sql("SELECT url FROM wwwoffle.entries");
+    assert!(urls.contains("http://h.example/open\n") && urls.contains("(1 row)"), "{urls}");
+    let all: Vec<u8> =
+        engines.objects().iter().flat_map(|path| std::fs::read(path).unwrap()).collect();
+    assert!(!all.is_empty() && !String::from_utf8_lossy(&all).contains("SECRET"));
+}
+
+#[test]
+fn a_response_from_a_private_address_is_marked_when_it_is_stored() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/page", Answer::html("of this network"));
+    assert_eq!(daemon.get(&origin.url("/page")).status, 200);
+    daemon.settle();
+    let marked = files(daemon.spool()).into_iter().any(|path| {
+        let bytes = std::fs::read(path).unwrap();
+        String::from_utf8_lossy(&bytes).contains("\r\nprivate-address: yes\r\n")
+    });
+    assert!(marked);
+    // The page about the entry shows no TLS that there was not.
+    let info = daemon.ok(&["info", &origin.url("/page")]);
+    assert!(!info.to_ascii_lowercase().contains("tls"), "{info}");
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn an_import_for_everyone_obeys_the_same_rules() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    let mut a = engines.node("a", origin.addr, "");
+    let warc = |path: &str, field: &str| {
+        let block = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{field}\r\nimported");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{:032x}>\r\n\
+             WARC-Date: 2024-01-01T00:00:00Z\r\nWARC-Target-URI: http://h.example/{path}\r\n\
+             Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            path.len(),
+            block.len()
+        )
+    };
+    let archive = a.home().join("all.warc");
+    let private = warc("private", "Cache-Control: private\r\n");
+    std::fs::write(&archive, [warc("open", ""), private].concat()).unwrap();
+    a.ok(&["import", "--everyone", archive.to_str().unwrap()]);
+    a.up();
+    pushed(&a, &engines, 1);
+    let urls = engines.sql("SELECT url FROM wwwoffle.entries");
+    assert!(urls.contains("http://h.example/open\n") && urls.contains("(1 row)"), "{urls}");
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn only_the_owner_of_the_machine_learns_the_addresses_of_engines() {
+    let (mut engines, origin) = (Engines::start(), Origin::start());
+    let mut a = engines.node("a", origin.addr, "");
+    a.up();
+    a.set_password("control");
+    engines.kill_postgres();
+    a.tells("the catalogue of the archive tier cannot be used");
+    let address = engines.database.port().to_string();
+    let full = a.status()["tier"]["fault"].to_string();
+    let reader = a.client().get(&format!("http://{}/api/status", a.addr())).whole();
+    if reader.status == 200 {
+        let status: serde_json::Value = serde_json::from_slice(&reader.body).unwrap();
+        assert_eq!(status["tier"]["fault"], "an engine does not answer");
+    }
+    assert!(!reader.text().contains(&format!(":{address}")), "{}", reader.text());
+    assert!(full.contains("catalogue: "), "{full}");
+}
