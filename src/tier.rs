@@ -36,8 +36,8 @@ use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 use wwwoffle_api::TierStatus;
-use wwwoffle_config::TierRole;
-use wwwoffle_spool::{ChangeListener, Spool};
+use wwwoffle_config::{Config, TierOptions, TierRole};
+use wwwoffle_spool::{ChangeListener, RemovalRule, Spool};
 
 use self::breaker::Breaker;
 use self::catalogue::CatalogueClient;
@@ -58,6 +58,20 @@ use crate::storage::context::StorageContext;
 
 /// The largest number of entries that are pulled at once.
 const MAX_PULLS: usize = 16;
+
+/// The removals that are recorded for the tier. `config` returns the configuration in force.
+#[must_use]
+pub fn removal_rule(
+    options: &TierOptions,
+    config: impl Fn() -> Arc<Config> + Send + Sync + 'static,
+) -> RemovalRule {
+    // A node that only reads cannot report them.
+    let is_reported = options.objects.parts().is_some() && options.role == TierRole::ReadWrite;
+    if !is_reported {
+        return RemovalRule::default();
+    }
+    RemovalRule::from_rule(move |entry| shared::is_removal_shared(&config(), entry))
+}
 
 /// This node's part in the tier.
 pub struct Tier {
@@ -105,11 +119,11 @@ impl Tier {
         let Some((settings, keys)) = TierSettings::of(&config, secrets)? else {
             return Ok(None);
         };
-        let hosts = [settings.database.host.clone(), ObjectStore::host_of(&settings)];
+        let breaker = Arc::new(Breaker::new("object store"));
+        let objects = ObjectStore::new(Arc::clone(net), &settings, &keys, breaker)?;
+        let hosts = [settings.database.host.clone(), objects.host().to_owned()];
         let permission = EnginePermission::new(Arc::clone(net), hosts);
         let catalogue = CatalogueClient::new(Arc::clone(net), permission.clone(), &settings, &keys);
-        let breaker = Arc::new(Breaker::new("object store"));
-        let objects = ObjectStore::new(Arc::clone(net), &settings, keys, breaker)?;
         Ok(Some(Arc::new(Self {
             net: Arc::clone(net),
             storage: Arc::clone(storage),
@@ -136,10 +150,10 @@ impl Tier {
             catalogue = %self.settings.database, objects = self.settings.place, node = self.settings.node,
             "this node belongs to an archive tier"
         );
-        if !self.storage.store.spool().is_read_only()
-            && let Err(error) = self.storage.store.run(Spool::record_removals).await
+        if !self.writes()
+            && let Err(error) = self.forget_removals().await
         {
-            warn!(error = error_chain(&error), "removals cannot be recorded for the archive tier");
+            warn!(error = error_chain(&error), "removals for the archive tier cannot be forgotten");
         }
         let role = if self.writes() { TierRole::ReadWrite } else { TierRole::ReadOnly };
         let tier = Arc::clone(self);
@@ -153,6 +167,20 @@ impl Tier {
             let tier = Arc::clone(self);
             tasks.spawn(async move { tier.maintain_until_stop().await });
         }
+    }
+
+    /// Forgets the removals of a time when this node wrote to the tier. It cannot report them.
+    async fn forget_removals(&self) -> Result<(), wwwoffle_spool::Error> {
+        if self.storage.store.spool().is_read_only() {
+            return Ok(());
+        }
+        let forget = |spool: &Spool| {
+            for removal in spool.shared_removals(usize::MAX)? {
+                spool.forget_shared_removal(&removal)?;
+            }
+            Ok(())
+        };
+        self.storage.store.run(forget).await
     }
 
     fn writes(&self) -> bool {

@@ -83,7 +83,7 @@ pub use error::{Damage, Error, Result};
 pub use fsck::{CheckOptions, CheckTotals, CheckVerdict, Finding};
 pub use notes::imports::MAX_IMPORT;
 pub use notes::own_pages::{UnreadPage, UserPages};
-pub use notes::shared::SharedRemoval;
+pub use notes::shared::{RemovalRule, SharedRemoval};
 pub use notes::state::{MAX_STATE, ProgramState};
 pub use notes::statistics::{
     Counts, HostCounts, MAX_DAYS, MAX_HOST, MAX_HOSTS, MAX_STATISTICS, Statistics, is_host,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::durability::{Root, open};
 use crate::error::{Error, Result};
 use crate::fs::Disk;
-use crate::notes::shared;
+use crate::notes::shared::{self, RemovalRule};
 use crate::queue::Queue;
 use crate::queue::monitor::Monitors;
 use crate::tree::Tree;
@@ -39,6 +39,7 @@ struct SpoolParts {
     session: Arc<Session>,
     /// The text of [`Spool::set_pushed`] that this opening has taken.
     pushed: Option<String>,
+    removals: RemovalRule,
     queue: Queue,
     monitors: Monitors,
 }
@@ -83,7 +84,8 @@ impl Spool {
         let queue = Queue::open(Arc::clone(&tree), &mut recovery)?;
         recovery.was_not_closed = lock.is_some() && tree.root.open_recent();
         let session = Arc::new(Session::new(tree, options.batch_interval, lock)?);
-        Ok((Spool(Arc::new(SpoolParts { session, pushed, queue, monitors })), recovery))
+        let removals = options.removals.clone();
+        Ok((Spool(Arc::new(SpoolParts { session, pushed, removals, queue, monitors })), recovery))
     }
 
     fn session(&self) -> &Arc<Session> {

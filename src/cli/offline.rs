@@ -1,9 +1,11 @@
 //! Opening the spool for verbs that change it while no daemon runs.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use wwwoffle_config::Config;
 use wwwoffle_spool::fs::spool_owner;
-use wwwoffle_spool::{Error, Options, Reader, Spool, Versions};
+use wwwoffle_spool::{Error, Options, Reader, RemovalRule, Spool, Versions};
 
 use super::failure::{VerbFailure, VerbResult};
 use super::settings::Settings;
@@ -11,13 +13,28 @@ use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::daemon::identity::{BadIdentity, Identity};
 use crate::storage::spool_options;
+#[cfg(feature = "tier")]
+use crate::tier;
 
 /// Returns the options with which the daemon would open the spool.
 pub(super) fn options(settings: &Settings<'_>) -> VerbResult<Options> {
-    let config = settings.config()?;
-    let startup = config.startup.clone();
-    let versions = Versions::from_rule(move |url| spool_options::versions_of(&config, url));
-    Ok(spool_options::of(&startup, versions))
+    let config = Arc::new(settings.config()?);
+    let rules = Arc::clone(&config);
+    let versions = Versions::from_rule(move |url| spool_options::versions_of(&rules, url));
+    Ok(spool_options::of(&config.startup, versions, removals(&config)))
+}
+
+/// Returns the rule for the removals that are recorded for the archive tier.
+#[cfg(feature = "tier")]
+fn removals(config: &Arc<Config>) -> RemovalRule {
+    let rules = Arc::clone(config);
+    tier::removal_rule(&config.tier, move || Arc::clone(&rules))
+}
+
+/// Without the feature `tier` there is no tier.
+#[cfg(not(feature = "tier"))]
+fn removals(_: &Arc<Config>) -> RemovalRule {
+    RemovalRule::default()
 }
 
 /// Opens an existing spool to change it.

@@ -11,7 +11,7 @@ use socket2::Socket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{error, info, warn};
 use wwwoffle_config::{LogLevel, Startup};
-use wwwoffle_spool::{Recovery, Spool, UserPages, Versions};
+use wwwoffle_spool::{Recovery, RemovalRule, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
 use super::ports::{addresses, bind_all, bind_intercepting, listen};
@@ -37,6 +37,8 @@ use crate::storage::context::StorageContext;
 use crate::storage::lists::sessions;
 use crate::storage::store::{OPEN_FILE, Store};
 use crate::storage::{lists, purge, spool_options, statistics};
+#[cfg(feature = "tier")]
+use crate::tier;
 use crate::tls::ca::{Authority, RENEW_BEFORE};
 use crate::tls::files::{self, BadFile};
 
@@ -187,7 +189,7 @@ fn switch_user(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
 fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSetting), StartFailure> {
     let config = live.config();
     let startup = &config.startup;
-    let options = spool_options::of(startup, versions(live));
+    let options = spool_options::of(startup, versions(live), removals(live));
     let cannot = |error: &wwwoffle_spool::Error| {
         let status = if error.is_locked() { ExitStatus::Taken } else { ExitStatus::BadSpool };
         refuse(status, error_chain(error))
@@ -227,6 +229,20 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSettin
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
     Versions::from_rule(move |url| spool_options::versions_of(&config.load(), url))
+}
+
+/// Returns the rule for the removals that are recorded for the archive tier. Each call of the rule
+/// reads the current configuration.
+#[cfg(feature = "tier")]
+fn removals(live: &Live) -> RemovalRule {
+    let config = live.in_force();
+    tier::removal_rule(&live.config().tier, move || config.load_full())
+}
+
+/// Without the feature `tier` there is no tier.
+#[cfg(not(feature = "tier"))]
+fn removals(_: &Live) -> RemovalRule {
+    RemovalRule::default()
 }
 
 fn log_recovery(recovery: &Recovery) {
@@ -327,6 +343,7 @@ async fn serve(
     }
     #[cfg(feature = "tier")]
     if let Some(tier) = &daemon.proxy.traffic.tier {
+
         tier.stop().await;
     }
     statistics::stop(&daemon.storage).await;

@@ -1,4 +1,4 @@
-//! The facts about a connection that are stored with an entry: TLS, and a private address.
+//! The facts about a connection that are stored with an entry: TLS, and the source of the response.
 //!
 //! They are a block of a `metadata` record, described in `docs/spool-format.md`: version, cipher
 //! suite, the origin's own certificate as sent, and descriptions of the other certificates. An
@@ -14,7 +14,7 @@ use wwwoffle_spool::MAX_CONNECTION;
 
 use crate::base::shown;
 use crate::net::certificates::{MAX_CHAIN, describe};
-use crate::net::upstream::{PrivatePeer, TlsDetails};
+use crate::net::upstream::{ReceivedFrom, TlsDetails};
 use wwwoffle_api::{Certificate, Connection};
 
 /// The maximum size of the origin's own certificate for storing it as sent, in bytes. Of a larger
@@ -26,30 +26,86 @@ const SUITE: &str = "tls-cipher-suite";
 const BY_FINGERPRINT: &str = "allowed-by-fingerprint";
 const CERTIFICATE: &str = "certificate";
 const TOLD: &str = "certificate-told";
-const PRIVATE: &str = "private-address";
+const RECEIVED_FROM: &str = "received-from";
 const LEFT_OUT: &str = "certificates-left-out";
 
 /// The block stored with the entry of a response with these extensions. `None` without facts.
 #[must_use]
 pub fn record(answer: &Extensions) -> Option<Vec<u8>> {
-    let secured = answer.get::<Arc<TlsDetails>>().map(|secured| account(secured));
-    let Some(_private) = answer.get::<PrivatePeer>() else { return secured };
-    let line = line(PRIVATE, "yes");
-    // A longer block could not be stored. The fact about the address matters more.
-    let rest = secured.filter(|rest| rest.len() + line.len() <= MAX_CONNECTION);
-    Some([line.into_bytes(), rest.unwrap_or_default()].concat())
+    let secured = answer.get::<Arc<TlsDetails>>();
+    let line = answer.get::<ReceivedFrom>().map(|source| source_line(StoredSource::of(*source)));
+    if secured.is_none() && line.is_none() {
+        return None;
+    }
+    let mut text = line.unwrap_or_default();
+    if let Some(secured) = secured {
+        // A longer block could not be stored, so there is room for fewer certificates.
+        text.push_str(&account(secured, MAX_CONNECTION - text.len()));
+    }
+    Some(text.into_bytes())
 }
 
-/// Whether a block says that the response came from a private address.
-#[must_use]
-pub fn is_from_private_address(account: &[u8]) -> bool {
-    let wanted = line(PRIVATE, "yes");
-    account.split_inclusive(|byte| *byte == b'\n').any(|line| line == wanted.as_bytes())
+/// The source of a stored response, as far as the archive tier needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoredSource {
+    /// The origin, at a public address.
+    PublicAddress,
+    /// A parent proxy. The address of the origin is unknown.
+    ParentProxy,
+    /// The archive tier.
+    ArchiveTier,
 }
 
-/// The TLS details: lines `name: value` that each end with CR LF.
+impl StoredSource {
+    const ALL: [Self; 3] = [Self::PublicAddress, Self::ParentProxy, Self::ArchiveTier];
+
+    fn of(source: ReceivedFrom) -> Self {
+        match source {
+            ReceivedFrom::PublicAddress => Self::PublicAddress,
+            ReceivedFrom::ParentProxy => Self::ParentProxy,
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::PublicAddress => "public-address",
+            Self::ParentProxy => "parent-proxy",
+            Self::ArchiveTier => "archive-tier",
+        }
+    }
+
+    /// The source in a block. `None` if the block does not name exactly one known source.
+    #[must_use]
+    pub fn read(account: &[u8]) -> Option<Self> {
+        let begin = format!("{RECEIVED_FROM}: ");
+        let lines = account.split_inclusive(|byte| *byte == b'\n');
+        let mut lines = lines.filter(|line| line.starts_with(begin.as_bytes()));
+        let (only, None) = (lines.next()?, lines.next()) else { return None };
+        Self::ALL.into_iter().find(|source| source_line(*source).as_bytes() == only)
+    }
+}
+
+/// The block without the source, for a copy that a person makes. `None` if nothing is left.
 #[must_use]
-pub fn account(secured: &TlsDetails) -> Vec<u8> {
+pub fn without_source(account: &[u8]) -> Option<Vec<u8>> {
+    let lines = account.split_inclusive(|byte| *byte == b'\n');
+    let kept = lines.filter(|line| !line.starts_with(RECEIVED_FROM.as_bytes()));
+    let kept: Vec<u8> = kept.flatten().copied().collect();
+    (!kept.is_empty()).then_some(kept)
+}
+
+/// The block of an entry of the archive tier.
+#[must_use]
+pub fn of_archive_tier() -> Vec<u8> {
+    source_line(StoredSource::ArchiveTier).into_bytes()
+}
+
+fn source_line(source: StoredSource) -> String {
+    line(RECEIVED_FROM, source.word())
+}
+
+/// The TLS details in at most `most` bytes: lines `name: value` that each end with CR LF.
+fn account(secured: &TlsDetails, most: usize) -> String {
     let version = format!("{:?}", secured.version).replace('_', ".");
     // rustls writes `TLS13_…` for the IANA name `TLS_…`.
     let suite = format!("{:?}", secured.suite).replace("TLS13_", "TLS_");
@@ -61,7 +117,7 @@ pub fn account(secured: &TlsDetails) -> Vec<u8> {
     for certificate in secured.chain.iter().take(MAX_CHAIN) {
         let line = certificate_line(kept == 0, certificate);
         // The 64 bytes are for the line with the number of certificates left out.
-        if text.len() + line.len() + 64 > MAX_CONNECTION {
+        if text.len() + line.len() + 64 > most {
             break;
         }
         text.push_str(&line);
@@ -70,7 +126,7 @@ pub fn account(secured: &TlsDetails) -> Vec<u8> {
     if kept < all {
         text.push_str(&line(LEFT_OUT, &(all - kept).to_string()));
     }
-    text.into_bytes()
+    text
 }
 
 fn certificate_line(is_own: bool, certificate: &CertificateDer<'_>) -> String {
@@ -85,7 +141,7 @@ fn line(name: &str, value: &str) -> String {
     format!("{name}: {value}\r\n")
 }
 
-/// Parses a block that [`account`] has written. Unreadable lines are skipped.
+/// Parses a block that [`record`] has written. Unreadable lines are skipped.
 #[must_use]
 pub fn read(account: &[u8]) -> Connection {
     let mut connection = Connection::default();
@@ -135,12 +191,16 @@ mod tests {
         }
     }
 
+    fn stored(secured: &TlsDetails) -> Vec<u8> {
+        account(secured, MAX_CONNECTION).into_bytes()
+    }
+
     #[test]
     fn a_connection_record_round_trips() {
         for (sent, by_fingerprint) in
             [(vec![made(1), made(2), made(0)], false), (vec![made(9)], true)]
         {
-            let account = account(&secured(sent.clone(), by_fingerprint));
+            let account = stored(&secured(sent.clone(), by_fingerprint));
             let want = Connection {
                 version: "TLSv1.3".to_owned(),
                 suite: "TLS_AES_256_GCM_SHA384".to_owned(),
@@ -152,20 +212,33 @@ mod tests {
     }
 
     #[test]
-    fn a_private_address_is_recorded_with_and_without_tls() {
+    fn the_source_of_a_response_is_recorded_with_and_without_tls() {
         let mut answer = Extensions::new();
         assert_eq!(record(&answer), None);
-        answer.insert(PrivatePeer);
+        answer.insert(ReceivedFrom::PublicAddress);
         let plain = record(&answer).unwrap();
-        assert!(is_from_private_address(&plain));
+        assert_eq!(StoredSource::read(&plain), Some(StoredSource::PublicAddress));
         assert_eq!(read(&plain), Connection::default());
+        answer.insert(ReceivedFrom::ParentProxy);
         answer.insert(Arc::new(secured(vec![made(1)], true)));
         let both = record(&answer).unwrap();
-        assert!(is_from_private_address(&both) && read(&both).by_fingerprint);
-        answer.insert(Arc::new(secured(vec![made(2_000); 9], false)));
+        assert_eq!(StoredSource::read(&both), Some(StoredSource::ParentProxy));
+        assert!(read(&both).by_fingerprint);
+        // A long record has fewer certificates, but all other facts.
+        answer.insert(Arc::new(secured(vec![made(2_000); 9], true)));
         let longest = record(&answer).unwrap();
-        assert!(is_from_private_address(&longest) && longest.len() <= MAX_CONNECTION);
-        assert!(!is_from_private_address(&account(&secured(vec![made(1)], false))));
+        assert_eq!(StoredSource::read(&longest), Some(StoredSource::ParentProxy));
+        assert!(longest.len() <= MAX_CONNECTION && read(&longest).by_fingerprint);
+        for none in ["", "received-from: me\r\n", "received-from: public-address"] {
+            assert_eq!(StoredSource::read(none.as_bytes()), None);
+        }
+        assert_eq!(without_source(&plain), None);
+        let kept = without_source(&both).unwrap();
+        assert!(StoredSource::read(&kept).is_none() && read(&kept) == read(&both));
+        let tier = of_archive_tier();
+        assert_eq!(StoredSource::read(&tier), Some(StoredSource::ArchiveTier));
+        assert_eq!(StoredSource::read(&[tier, plain].concat()), None);
+        assert_eq!(StoredSource::read(&stored(&secured(vec![made(1)], false))), None);
     }
 
     #[test]
@@ -176,7 +249,7 @@ mod tests {
             vec![CertificateDer::from(vec![0; 60_000]), made(1)],
             vec![CertificateDer::from(Vec::new()); 20_000],
         ] {
-            let account = account(&secured(sent.clone(), false));
+            let account = stored(&secured(sent.clone(), false));
             assert!(account.len() <= MAX_CONNECTION, "{}", account.len());
             let read = read(&account);
             let listed = read.chain.certificates.len();

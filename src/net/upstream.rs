@@ -111,10 +111,15 @@ pub struct NewConnection;
 #[derive(Clone, Copy, Debug)]
 pub struct PersonalConnection;
 
-/// An extension of a response: its origin was reached at a private address, so that the same URL can
-/// mean another machine elsewhere.
-#[derive(Clone, Copy, Debug)]
-pub struct PrivatePeer;
+/// An extension of a response: the source from which this node received it. Only responses of a node
+/// of an archive tier have it, and not those of private addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceivedFrom {
+    /// The origin, at a public address.
+    PublicAddress,
+    /// A parent proxy. The address of the origin is unknown.
+    ParentProxy,
+}
 
 /// An interim response (1xx) on its way to the client.
 pub type Interim = (StatusCode, HeaderMap);

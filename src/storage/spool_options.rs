@@ -4,18 +4,19 @@
 use wwwoffle_config::{Config, Durability, Startup, UrlParts};
 use wwwoffle_spool::Options;
 use wwwoffle_spool::fs::SystemDisk;
-use wwwoffle_spool::{Durability as Promise, Versions};
+use wwwoffle_spool::{Durability as Promise, RemovalRule, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
-/// The options of the whole spool, and the function for the number of versions.
+/// The options of the whole spool, the function for the number of versions, and the removals that
+/// are recorded.
 #[must_use]
-pub fn of(startup: &Startup, versions: Versions) -> Options {
+pub fn of(startup: &Startup, versions: Versions, removals: RemovalRule) -> Options {
     let durability = match startup.durability {
         Durability::Each => Promise::Each,
         Durability::Batch => Promise::Batch,
         Durability::None => Promise::None,
     };
-    Options { durability, disk: disk(startup), versions, ..Options::default() }
+    Options { durability, disk: disk(startup), versions, removals, ..Options::default() }
 }
 
 /// The disk, with the configured permissions of new directories and files.

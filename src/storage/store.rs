@@ -25,6 +25,7 @@ pub use self::hot::{CachedLookup, OPEN_FILE};
 pub use self::stored_copy::{EntryIdentity, StoredCopy, StoredSegments};
 use super::body::length;
 use crate::base::blocking::blocking;
+use crate::net::connection;
 
 /// Bytes of a body copied at once.
 const COPIED_AT_ONCE: usize = 128 * 1024;
@@ -280,7 +281,10 @@ impl Store {
         let (from, to) = (from.clone(), to.clone());
         self.run(move |spool| {
             let Some(entry) = spool.entry(&from)?.found() else { return Ok(()) };
-            let mut writer = spool.begin(&to, NewEntry::copy_of(&entry))?;
+            let mut new = NewEntry::copy_of(&entry);
+            // What one person received does not go to the archive tier.
+            new.connection = new.connection.as_deref().and_then(connection::without_source);
+            let mut writer = spool.begin(&to, new)?;
             let (mut body, mut piece) = (entry.verified(), vec![0; COPIED_AT_ONCE]);
             loop {
                 match body.read_at(writer.written(), &mut piece) {

@@ -118,6 +118,7 @@ impl Tier {
     ) -> bool {
         let Some(url) = shared::url_of(place) else { return false };
         let may_ask = self.permission.is_granted()
+            && !self.storage.store.spool().is_read_only()
             && shared::is_shared_url(&self.net.base.config(), &url)
             && self.catalogue.is_connected();
         let looked = self.find_now(place, url, request, others);
@@ -146,11 +147,12 @@ impl Tier {
     /// Whether the spool has the same variant already, which this request must not use, or a person
     /// has removed the entry and the tier may not know that yet.
     async fn is_kept_out(&self, place: &Place, row: &FoundRow) -> bool {
-        let (place, varies) = (place.clone(), row.varies.clone());
+        let (place, varies, stored) = (place.clone(), row.varies.clone(), row.stored);
         let looked = self.storage.store.run(move |spool| {
             let found = spool.entries(&place)?.found;
             let is_there = found.iter().any(|entry| entry.place().variant_text() == varies);
-            Ok(is_there || spool.shared_removal(place.key())?.is_some())
+            let removal = spool.shared_removal(place.key())?;
+            Ok(is_there || removal.is_some_and(|removal| removal.at.as_microsecond() >= stored))
         });
         looked.await.unwrap_or(true)
     }
@@ -299,6 +301,11 @@ impl IncomingObject<'_> {
         if start.url != place.url() || start.variant != self.row.varies {
             return Err(PullError::Wrong("it is the entry of another URL"));
         }
+        if start.body_len > self.row.object_size {
+            return Err(PullError::Wrong("it is longer than its row says"));
+        }
+        shared::check_heads(&start.new.head, &start.new.request, &start.variant)
+            .map_err(|_| PullError::Wrong("its heads say that it may not be shared"))?;
         let rest = Bytes::from(bytes).slice(start.offset..);
         Ok((start, rest))
     }

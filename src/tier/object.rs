@@ -21,6 +21,7 @@ use wwwoffle_spool::{Entry, MAX_HEAD, MAX_URL, MAX_VARIANT, NewEntry};
 
 use super::shared;
 use crate::base::owner;
+use crate::net::connection;
 
 /// The longest request of an object, in bytes.
 const MAX_REQUEST: usize = 64 << 10;
@@ -174,7 +175,7 @@ impl ObjectStart {
             when: response.time("WARC-Date")?,
             head: head.to_vec(),
             request: asked.to_vec(),
-            connection: None,
+            connection: Some(connection::of_archive_tier()),
         };
         Ok(Some(Self {
             url: response.need("WARC-Target-URI")?.to_owned(),

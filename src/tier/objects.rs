@@ -9,6 +9,7 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use rusty_s3::{Bucket, Credentials, S3Action, UrlStyle};
 use tokio::time::timeout;
+use wwwoffle_url::canonicalise_host;
 
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
@@ -41,7 +42,7 @@ impl ObjectStore {
     pub(super) fn new(
         net: Arc<NetContext>,
         settings: &TierSettings,
-        keys: EngineKeys,
+        keys: &EngineKeys,
         breaker: Arc<Breaker>,
     ) -> Result<Self, SettingsFault> {
         let endpoint = settings.endpoint.parse().map_err(|_| SettingsFault::Endpoint)?;
@@ -50,14 +51,15 @@ impl ObjectStore {
         let bucket = Bucket::new(endpoint, style, name, region);
         let bucket = bucket.map_err(|_| SettingsFault::Endpoint)?;
         let base = bucket.base_url();
-        let host = base.host_str().ok_or(SettingsFault::Endpoint)?.to_owned();
+        let host = base.host_str().ok_or(SettingsFault::Endpoint)?;
+        let host = canonicalise_host(host.as_bytes()).map_err(|_| SettingsFault::Endpoint)?;
         let scheme = Scheme::of(base.scheme()).ok_or(SettingsFault::Endpoint)?;
         let port = base.port_or_known_default().ok_or(SettingsFault::Endpoint)?;
         let authority = base.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}"));
         let field = HeaderValue::from_str(&authority).map_err(|_| SettingsFault::Endpoint)?;
         Ok(Self {
             net,
-            credentials: Credentials::new(keys.access, keys.secret),
+            credentials: Credentials::new(keys.access.as_str(), keys.secret.as_str()),
             origin: Origin { scheme, host, port, via: None, reach: Reach::All },
             host: field,
             prefix: settings.prefix.clone(),
@@ -66,10 +68,9 @@ impl ObjectStore {
         })
     }
 
-    /// The host, as in a canonical URL.
-    pub(super) fn host_of(settings: &TierSettings) -> String {
-        let host = settings.endpoint.split_once("://").map_or("", |(_, host)| host);
-        host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned()
+    /// The host to which requests go, as in a canonical URL.
+    pub(super) fn host(&self) -> &str {
+        &self.origin.host
     }
 
     pub(super) fn breaker(&self) -> &Breaker {

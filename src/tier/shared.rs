@@ -15,11 +15,11 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, is_this_machine};
 
 use crate::base::owner::sets_cookie;
 use crate::base::redaction::{RedactedText, without_credentials};
-use crate::net::connection;
+use crate::net::connection::{self, StoredSource};
 use crate::net::upstream::is_private;
 
 /// The version of these rules. A change makes each node compare its entries with the tier again.
-pub(super) const RULES: u32 = 1;
+pub(super) const RULES: u32 = 2;
 
 /// The ends of names that mean another host at each site, beside names without a dot (RFC 6761, RFC
 /// 6762, RFC 8375, ICANN SAC 105 and common habits).
@@ -49,8 +49,9 @@ pub(super) enum ShareRefusal {
     Url,
     /// An argument of its URL looks like a credential.
     Token,
-    /// It came from a private address.
-    PrivateAddress,
+    /// It is not known to come from a public address: it came from a private one or through a parent
+    /// proxy, was imported or written here, or was stored before this node belonged to a tier.
+    Source,
     /// Only this node accepts the certificate of its origin.
     Certificate,
     /// One of its heads is invalid.
@@ -103,6 +104,32 @@ pub(super) fn check_entry(
     entry: &Entry,
     now: Timestamp,
 ) -> Result<(), ShareRefusal> {
+    match entry.connection().and_then(StoredSource::read) {
+        Some(StoredSource::PublicAddress) => {}
+        Some(StoredSource::ParentProxy) if config.tier.share_proxied => {}
+        // The tier has it already.
+        Some(StoredSource::ParentProxy | StoredSource::ArchiveTier) | None => {
+            return Err(ShareRefusal::Source);
+        }
+    }
+    check_facts(config, entry)?;
+    if entry.stored() > now { Err(ShareRefusal::Future) } else { Ok(()) }
+}
+
+/// Whether the removal of an entry by a person is reported: the tier may have the entry from this
+/// node, or this node has it from the tier.
+pub(super) fn is_removal_shared(config: &Config, entry: &Entry) -> bool {
+    let source = entry.connection().and_then(StoredSource::read);
+    let is_known = match source {
+        Some(StoredSource::PublicAddress | StoredSource::ArchiveTier) => true,
+        Some(StoredSource::ParentProxy) => config.tier.share_proxied,
+        None => false,
+    };
+    is_known && check_facts(config, entry).is_ok()
+}
+
+/// Checks everything but the source and the time of an entry.
+fn check_facts(config: &Config, entry: &Entry) -> Result<(), ShareRefusal> {
     let url = url_of(entry.place()).ok_or(ShareRefusal::Owned)?;
     if !is_shared_url(config, &url) {
         return Err(ShareRefusal::Url);
@@ -110,15 +137,10 @@ pub(super) fn check_entry(
     if has_token(entry.url()) {
         return Err(ShareRefusal::Token);
     }
-    if let Some(account) = entry.connection() {
-        if connection::is_from_private_address(account) {
-            return Err(ShareRefusal::PrivateAddress);
-        }
-        if connection::read(account).by_fingerprint {
-            return Err(ShareRefusal::Certificate);
-        }
+    if entry.connection().is_some_and(|account| connection::read(account).by_fingerprint) {
+        return Err(ShareRefusal::Certificate);
     }
-    check_heads(entry)?;
+    check_heads(entry.head(), entry.request(), entry.place().variant_text())?;
     if entry.status() >= 500 || entry.invalid_since().is_some() {
         return Err(ShareRefusal::Invalid);
     }
@@ -127,12 +149,22 @@ pub(super) fn check_entry(
     {
         return Err(ShareRefusal::TooLong);
     }
-    if entry.stored() > now { Err(ShareRefusal::Future) } else { Ok(()) }
+    Ok(())
 }
 
-fn check_heads(entry: &Entry) -> Result<(), ShareRefusal> {
-    let (_, answer) = head::read_response(entry.head()).map_err(|_| ShareRefusal::Head)?;
-    let request = head::read_request(entry.request(), b"").map_err(|_| ShareRefusal::Head)?;
+/// Checks the heads of an exchange: those of an entry that would leave this node, and those of an
+/// object that comes from another one.
+///
+/// # Errors
+///
+/// The reason why the exchange does not belong in the tier.
+pub(super) fn check_heads(
+    response: &[u8],
+    request: &[u8],
+    variant: &str,
+) -> Result<(), ShareRefusal> {
+    let (_, answer) = head::read_response(response).map_err(|_| ShareRefusal::Head)?;
+    let request = head::read_request(request, b"").map_err(|_| ShareRefusal::Head)?;
     if request.method != Method::GET {
         return Err(ShareRefusal::Method);
     }
@@ -143,7 +175,6 @@ fn check_heads(entry: &Entry) -> Result<(), ShareRefusal> {
     if control.no_store || RequestControl::of(&request.headers).no_store {
         return Err(ShareRefusal::NoStore);
     }
-    let variant = entry.place().variant_text();
     let Vary::By(names) = Vary::of(&answer) else { return Err(ShareRefusal::Vary) };
     let has_other = |name: &HeaderName| !is_harmless(name) && request.headers.contains_key(name);
     // A secret field is not in the stored request, but its digest is in the variant text.
@@ -283,35 +314,53 @@ mod tests {
 
     const GET: &str = "GET /a HTTP/1.1\r\nHost: h.example\r\n";
 
+    const PUBLIC: Option<&str> = Some("received-from: public-address\r\n");
+
     #[test]
     fn each_private_entry_has_its_reason() {
         use ShareRefusal as R;
         let plain = "http://h.example/a";
         for (target, variant, answer, request, connection, want) in [
-            (plain, "", "", "", None, Ok(())),
+            (plain, "", "", "", PUBLIC, Ok(())),
             (
                 plain,
                 "",
                 "Cache-Control: max-age=60\r\n",
                 "",
-                Some("tls-version: TLSv1.3\r\n"),
+                Some("received-from: public-address\r\ntls-version: TLSv1.3\r\n"),
                 Ok(()),
             ),
-            (plain, "", "Cache-Control: private\r\n", "", None, Err(R::Private)),
-            (plain, "", "Cache-Control: private=\"x\", public\r\n", "", None, Err(R::Private)),
-            (plain, "", "Set-Cookie: a=b\r\nCache-Control: public\r\n", "", None, Err(R::Private)),
-            (plain, "", "Cache-Control: no-store\r\n", "", None, Err(R::NoStore)),
-            (plain, "", "", "Cache-Control: no-store\r\n", None, Err(R::NoStore)),
-            ("http://h.example/a?access_token=x", "", "", "", None, Err(R::Token)),
-            ("http://h.example/a?next=%2Fb%3Fpwd%3Dx", "", "", "", None, Err(R::Token)),
-            (plain, "", "", "", Some("private-address: yes\r\n"), Err(R::PrivateAddress)),
-            (plain, "", "", "", Some("allowed-by-fingerprint: yes\r\n"), Err(R::Certificate)),
+            (plain, "", "Cache-Control: private\r\n", "", PUBLIC, Err(R::Private)),
+            (plain, "", "Cache-Control: private=\"x\", public\r\n", "", PUBLIC, Err(R::Private)),
+            (
+                plain,
+                "",
+                "Set-Cookie: a=b\r\nCache-Control: public\r\n",
+                "",
+                PUBLIC,
+                Err(R::Private),
+            ),
+            (plain, "", "Cache-Control: no-store\r\n", "", PUBLIC, Err(R::NoStore)),
+            (plain, "", "", "Cache-Control: no-store\r\n", PUBLIC, Err(R::NoStore)),
+            ("http://h.example/a?access_token=x", "", "", "", PUBLIC, Err(R::Token)),
+            ("http://h.example/a?next=%2Fb%3Fpwd%3Dx", "", "", "", PUBLIC, Err(R::Token)),
+            (plain, "", "", "", None, Err(R::Source)),
+            (plain, "", "", "", Some("received-from: parent-proxy\r\n"), Err(R::Source)),
+            (plain, "", "", "", Some("received-from: archive-tier\r\n"), Err(R::Source)),
+            (
+                plain,
+                "",
+                "",
+                "",
+                Some("received-from: public-address\r\nallowed-by-fingerprint: yes\r\n"),
+                Err(R::Certificate),
+            ),
             (
                 plain,
                 "accept-language:de",
                 "Vary: Accept-Language\r\n",
                 "Accept-Language: de\r\n",
-                None,
+                PUBLIC,
                 Ok(()),
             ),
             (
@@ -319,27 +368,41 @@ mod tests {
                 "referer::12",
                 "Vary: Referer\r\n",
                 "Referer: http://p.example/\r\n",
-                None,
+                PUBLIC,
                 Err(R::Vary),
             ),
-            (plain, "x-school:7b", "Vary: X-School\r\n", "X-School: 7b\r\n", None, Err(R::Vary)),
+            (plain, "x-school:7b", "Vary: X-School\r\n", "X-School: 7b\r\n", PUBLIC, Err(R::Vary)),
             (
                 plain,
                 "cookie::9f",
                 "Vary: Cookie\r\nCache-Control: public\r\n",
                 "",
-                None,
+                PUBLIC,
                 Err(R::Vary),
             ),
-            (plain, "cookie", "Vary: Cookie\r\n", "", None, Ok(())),
-            (plain, "*", "Vary: *\r\n", "", None, Err(R::Vary)),
-            ("http://intranet/a", "", "", "", None, Err(R::Url)),
+            (plain, "cookie", "Vary: Cookie\r\n", "", PUBLIC, Ok(())),
+            (plain, "*", "Vary: *\r\n", "", PUBLIC, Err(R::Vary)),
+            ("http://intranet/a", "", "", "", PUBLIC, Err(R::Url)),
         ] {
             let got = check(target, variant, answer, &format!("{GET}{request}"), connection);
             assert_eq!(got, want, "{target} {answer:?} {request:?} {connection:?}");
         }
         let post = "POST /a HTTP/1.1\r\nHost: h.example\r\n";
-        assert_eq!(check(plain, "", "", post, None), Err(R::Method));
+        assert_eq!(check(plain, "", "", post, PUBLIC), Err(R::Method));
+    }
+
+    #[test]
+    fn an_object_with_private_heads_is_refused() {
+        let answer = |fields: &str| format!("HTTP/1.1 200 OK\r\n{fields}\r\n").into_bytes();
+        let request = format!("{GET}\r\n").into_bytes();
+        let open = answer("Cache-Control: max-age=60\r\n");
+        assert_eq!(check_heads(&open, &request, ""), Ok(()));
+        for fields in
+            ["Set-Cookie: a=b\r\n", "Cache-Control: private\r\n", "Cache-Control: no-store\r\n"]
+        {
+            assert!(check_heads(&answer(fields), &request, "").is_err(), "{fields}");
+        }
+        assert!(check_heads(&open, b"POST /a HTTP/1.1\r\nHost: h.example\r\n\r\n", "").is_err());
     }
 
     #[test]

@@ -219,7 +219,8 @@ impl Engines {
         format!(
             "[local-net]\nhosts = {near:?}\n[tier]\nobjects = \"s3://{BUCKET}/archive\"\n\
              endpoint = \"http://{store_host}:{port}\"\nnode = \"{node}\"\n\
-             catalogue = \"postgresql://wwwoffle@{database}/archive?sslmode=disable\"\n{more}"
+             catalogue = \"postgresql://wwwoffle@{database}/archive?sslmode=disable\"\n\
+             share-proxied = true\n{more}"
         )
     }
 

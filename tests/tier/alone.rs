@@ -69,20 +69,23 @@ fn a_lost_connection_is_made_again() {
 
 #[test]
 #[ignore = "needs postgresql and s3rver"]
-fn entries_stored_before_the_tier_are_added_at_the_first_start() {
+fn each_start_adds_what_is_missing_but_nothing_older_than_the_tier() {
     let (engines, origin) = (Engines::start(), Origin::start());
     for number in 0..100 {
         origin.say(&format!("http://h.example/{number}"), Answer::html(number.to_string()));
     }
+    origin.say("http://h.example/before", Answer::html("perhaps of this network"));
     let config = format!("[proxy]\nproxy = \"{}\"\n", origin.addr);
     let mut before = Daemon::configured(&config);
-    for number in 0..100 {
-        before.get(&format!("http://h.example/{number}"));
-    }
+    before.get("http://h.example/before");
     before.down();
     let mut a = engines.node("a", origin.addr, "").with_spool(before.spool());
     a.up();
+    for number in 0..100 {
+        a.get(&format!("http://h.example/{number}"));
+    }
     pushed(&a, &engines, 100);
+    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.entries"), 100);
     // After a clean stop with an empty outbox, the next start compares nothing.
     a.down();
     engines.sql("DELETE FROM wwwoffle.entries");

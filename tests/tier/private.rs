@@ -1,8 +1,8 @@
 //! What is meant for one person or one network stays at its node.
 
-use super::shared::pushed;
+use super::shared::{connected, pushed};
 use crate::harness::engines::Engines;
-use crate::harness::{Answer, Daemon, Origin, files};
+use crate::harness::{Answer, Daemon, Origin, daemon, files};
 
 #[test]
 #[ignore = "needs postgresql and s3rver"]
@@ -53,24 +53,52 @@ fn pages_for_one_person_or_one_network_stay() {
 }
 
 #[test]
-fn a_response_from_a_private_address_is_marked_when_it_is_stored() {
+#[ignore = "needs postgresql and s3rver"]
+fn only_what_came_from_a_public_address_is_added() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    // Without consent, what came through a parent proxy is not added, and neither is what came
+    // straight from a private address, such as that of this origin.
+    origin.say("http://h.example/page", Answer::html("perhaps of this network"));
+    origin.say("/page", Answer::html("of this network"));
+    let mut a = engines.node("a", origin.addr, "");
+    let config = std::fs::read_to_string(a.config_file()).unwrap();
+    let strict = config.replace("share-proxied = true\n", "");
+    assert_ne!(strict, config);
+    std::fs::write(a.config_file(), strict).unwrap();
+    a.up();
+    assert_eq!(a.get("http://h.example/page").status, 200);
+    a.settle();
+    assert!(has_record(&a, "received-from: parent-proxy"));
+    // The page about the entry shows no TLS that there was not.
+    let info = a.ok(&["info", "http://h.example/page"]);
+    assert!(!info.to_ascii_lowercase().contains("tls"), "{info}");
+    connected(&a);
+    pushed(&a, &engines, 0);
+    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.entries"), 0);
+}
+
+/// Whether a stored file has this line.
+fn has_record(node: &Daemon, line: &str) -> bool {
+    files(node.spool()).into_iter().any(|path| {
+        let bytes = std::fs::read(path).unwrap();
+        String::from_utf8_lossy(&bytes).contains(&format!("{line}\r\n"))
+    })
+}
+
+#[test]
+fn without_a_tier_nothing_about_the_source_is_recorded() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     origin.say("/page", Answer::html("of this network"));
     assert_eq!(daemon.get(&origin.url("/page")).status, 200);
     daemon.settle();
-    let marked = files(daemon.spool()).into_iter().any(|path| {
-        let bytes = std::fs::read(path).unwrap();
-        String::from_utf8_lossy(&bytes).contains("\r\nprivate-address: yes\r\n")
-    });
-    assert!(marked);
-    // The page about the entry shows no TLS that there was not.
-    let info = daemon.ok(&["info", &origin.url("/page")]);
-    assert!(!info.to_ascii_lowercase().contains("tls"), "{info}");
+    assert!(!has_record(&daemon, "received-from: public-address"));
+    daemon.ok(&["rm", &origin.url("/page")]);
+    assert!(!daemon.spool().join("tier").exists(), "no removal is recorded either");
 }
 
 #[test]
 #[ignore = "needs postgresql and s3rver"]
-fn an_import_for_everyone_obeys_the_same_rules() {
+fn what_did_not_come_from_its_origin_is_not_added() {
     let (engines, origin) = (Engines::start(), Origin::start());
     let mut a = engines.node("a", origin.addr, "");
     let warc = |path: &str, field: &str| {
@@ -85,9 +113,16 @@ fn an_import_for_everyone_obeys_the_same_rules() {
     };
     let archive = a.home().join("all.warc");
     let private = warc("private", "Cache-Control: private\r\n");
-    std::fs::write(&archive, [warc("open", ""), private].concat()).unwrap();
+    // With --everyone the import removes the cookie, so that nothing in the entry is private.
+    let session = warc("session", "Set-Cookie: id=SECRET\r\n");
+    std::fs::write(&archive, [warc("public", ""), private, session].concat()).unwrap();
     a.ok(&["import", "--everyone", archive.to_str().unwrap()]);
+    let written = a.command(&["write", "http://h.example/written"]);
+    assert_eq!(daemon::run(written, Some(b"written here")).status, 0);
+    origin.say("http://h.example/open", Answer::html("for all"));
     a.up();
+    assert_eq!(a.get("http://h.example/written").text(), "written here");
+    a.get("http://h.example/open");
     pushed(&a, &engines, 1);
     let urls = engines.sql("SELECT url FROM wwwoffle.entries");
     assert!(urls.contains("http://h.example/open\n") && urls.contains("(1 row)"), "{urls}");
@@ -105,10 +140,9 @@ fn only_the_owner_of_the_machine_learns_the_addresses_of_engines() {
     let address = engines.database.port().to_string();
     let full = a.status()["tier"]["fault"].to_string();
     let reader = a.client().get(&format!("http://{}/api/status", a.addr())).whole();
-    if reader.status == 200 {
-        let status: serde_json::Value = serde_json::from_slice(&reader.body).unwrap();
-        assert_eq!(status["tier"]["fault"], "an engine does not answer");
-    }
+    assert_eq!(reader.status, 200, "{}", reader.text());
+    let status: serde_json::Value = serde_json::from_slice(&reader.body).unwrap();
+    assert_eq!(status["tier"]["fault"], "an engine does not answer");
     assert!(!reader.text().contains(&format!(":{address}")), "{}", reader.text());
     assert!(full.contains("catalogue: "), "{full}");
 }

@@ -45,8 +45,10 @@ section! {
         "node" => node: ShortName = r#""""#, Restart, Ordinary;
         /// Whether this node adds its entries to the tier, or only reads.
         "role" => role: TierRole = r#""read-write""#, Restart, Ordinary;
-        /// Whether entries of these URLs are added to the tier and looked up in it. Entries of one person are never added.
+        /// Whether entries of these URLs are added to the tier and looked up in it. Only pages that came from a public address are added, never those of one person.
         "share" => share: UrlRules<bool> = "true", Live, Access;
+        /// Whether pages that came through a parent proxy are added too. The address of their origins is unknown, so they can be pages of your own network.
+        "share-proxied" => share_proxied: bool = "false", Live, Access;
         /// The longest body of an entry that is added.
         "max-body" => max_body: SizeLimit = r#""1GB""#, Live, Ordinary;
         /// How many bytes are sent to the object store in a second.

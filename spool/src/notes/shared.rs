@@ -5,16 +5,19 @@
 //! tier/<key>      an entry that a person removed, which the tier may still have
 //! ```
 //!
-//! The program creates the directory when the spool becomes part of a tier. Whoever opens the spool
+//! A removal is recorded only if the [`RemovalRule`] of the program says so. Whoever opens the spool
 //! to write takes the file `pushed` away first, so that it never outlives a change. The file of a
 //! removal is durable before the entry is removed.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use wwwoffle_url::Key;
 
 use crate::durability::Root;
+use crate::entry::Entry;
 use crate::entry::place::{MAX_VARIANT, Place};
 use crate::error::{Error, Result};
 use crate::fs::names::names_if_any;
@@ -39,9 +42,32 @@ pub struct SharedRemoval {
     pub at: Timestamp,
 }
 
-/// Creates the directory. From now on, removals are recorded.
-pub(crate) fn prepare(root: &Root) -> Result<()> {
-    root.make_dir(&root.join(TIER))
+/// Says whether the removal of an entry by a person is recorded. The default records none.
+#[derive(Clone, Default)]
+pub struct RemovalRule(Option<Arc<dyn Fn(&Entry) -> bool + Send + Sync>>);
+
+impl RemovalRule {
+    /// A removal is recorded if `rule` returns true for an entry of its key. `rule` must not call
+    /// the spool.
+    #[must_use]
+    pub fn from_rule(rule: impl Fn(&Entry) -> bool + Send + Sync + 'static) -> RemovalRule {
+        RemovalRule(Some(Arc::new(rule)))
+    }
+
+    /// Whether no removal is recorded.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn covers(&self, entry: &Entry) -> bool {
+        self.0.as_ref().is_some_and(|rule| rule(entry))
+    }
+}
+
+impl fmt::Debug for RemovalRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_empty() { "RemovalRule(none)" } else { "RemovalRule(..)" })
+    }
 }
 
 /// Reads and removes the text of [`set_pushed`], durably.
@@ -56,15 +82,13 @@ pub(crate) fn take_pushed(root: &Root) -> Result<Option<String>> {
 /// Writes a text that the next opening of the spool takes.
 pub(crate) fn set_pushed(root: &Root, text: &str) -> Result<()> {
     Error::check_length("the text for the archive tier", text.len(), MAX_FILE)?;
+    root.make_dir(&root.join(TIER))?;
     root.replace_file(&root.join(TIER).join(PUSHED), text.as_bytes())
 }
 
-/// Records the removal of an entry for everyone, if the spool is part of a tier.
+/// Records the removal of the entries of a key.
 pub(crate) fn record(root: &Root, place: &Place) -> Result<()> {
-    let is_shared = place.owner().is_none() && place.login().is_none() && place.follows_from_url();
-    if !is_shared || !root.is_directory(&root.join(TIER))? {
-        return Ok(());
-    }
+    root.make_dir(&root.join(TIER))?;
     let text = format!("{FIRST_LINE}\n{}\n", root.stamp());
     root.replace_file(&path(root, place.key()), text.as_bytes())
 }
@@ -94,6 +118,14 @@ pub(crate) fn read(root: &Root, key: Key) -> Result<Option<SharedRemoval>> {
     Ok(at.map(|at| SharedRemoval { key, at }))
 }
 
+/// Forgets the removal of a key, because it was undone.
+pub(crate) fn withdraw(root: &Root, key: Key) -> Result<()> {
+    if read(root, key)?.is_some() {
+        root.remove_file(&path(root, key))?;
+    }
+    Ok(())
+}
+
 /// Forgets a removal, unless the key was removed once more since.
 pub(crate) fn forget(root: &Root, removal: &SharedRemoval) -> Result<()> {
     if read(root, removal.key)?.is_some_and(|found| found.at <= removal.at) {
@@ -104,4 +136,62 @@ pub(crate) fn forget(root: &Root, removal: &SharedRemoval) -> Result<()> {
 
 fn path(root: &Root, key: Key) -> PathBuf {
     root.join(TIER).join(key.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{NewEntry, Options, Spool};
+    use wwwoffle_url::{CanonicalUrl, LocalHost};
+
+    fn store(spool: &Spool, url: &str) -> Place {
+        let place = Place::of(&CanonicalUrl::parse(url, &LocalHost::default()).unwrap());
+        let when = "2026-01-01T00:00:00Z".parse().unwrap();
+        let head = b"HTTP/1.1 200 OK\r\n\r\n".to_vec();
+        let request = b"GET / HTTP/1.1\r\n\r\n".to_vec();
+        let new = NewEntry { asked: when, when, head, request, connection: None };
+        spool.begin(&place, new).unwrap().finish(None).unwrap();
+        place
+    }
+
+    #[test]
+    fn only_removals_that_the_rule_covers_are_recorded() {
+        let root = tempfile::tempdir().unwrap();
+        let removals = RemovalRule::from_rule(|entry| entry.url().contains("shared"));
+        let options = Options { removals, ..Options::default() };
+        let (spool, _) = Spool::open(root.path(), &options).unwrap();
+        let own = store(&spool, "http://intranet.example/");
+        assert!(spool.remove(&own).unwrap());
+        assert!(!root.path().join(TIER).exists(), "nothing is recorded");
+        let shared = store(&spool, "http://shared.example/");
+        assert!(spool.remove(&shared).unwrap());
+        let found = spool.shared_removals(9).unwrap();
+        assert_eq!(found.iter().map(|one| one.key).collect::<Vec<_>>(), [shared.key()]);
+        spool.forget_shared_removal(&found[0]).unwrap();
+        assert_eq!(spool.shared_removals(9).unwrap(), []);
+    }
+
+    #[test]
+    fn an_undone_removal_is_withdrawn() {
+        let root = tempfile::tempdir().unwrap();
+        let removals = RemovalRule::from_rule(|_| true);
+        let (spool, _) =
+            Spool::open(root.path(), &Options { removals, ..Options::default() }).unwrap();
+        let place = store(&spool, "http://shared.example/");
+        let removal = spool.removal("ada");
+        assert!(spool.remove_for_now(&place, &removal).unwrap());
+        assert!(spool.shared_removal(place.key()).unwrap().is_some());
+        spool.undo_removal(&removal, &mut |_| {}).unwrap().unwrap();
+        assert!(spool.is_there(&place).unwrap());
+        assert_eq!(spool.shared_removal(place.key()).unwrap(), None);
+    }
+
+    #[test]
+    fn without_a_rule_nothing_of_the_tier_is_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
+        let place = store(&spool, "http://h.example/");
+        spool.remove(&place).unwrap();
+        assert!(!root.path().join(TIER).exists());
+    }
 }

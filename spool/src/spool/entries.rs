@@ -246,9 +246,13 @@ impl Spool {
         self.tree().remove_for_now(place, removal)
     }
 
-    /// Records the removal of an existing entry for the archive tier.
+    /// Records the removal of an entry for the archive tier, if the rule covers one of its key.
     fn record_shared_removal(&self, place: &Place) -> Result<()> {
-        if self.is_there(place)? { shared::record(self.disk_root(), place) } else { Ok(()) }
+        let rule = &self.0.removals;
+        if rule.is_empty() || !self.entries(place)?.found.iter().any(|entry| rule.covers(entry)) {
+            return Ok(());
+        }
+        shared::record(self.disk_root(), place)
     }
 
     /// Lists the removals of `who` that can still be undone, the newest first.
@@ -284,7 +288,15 @@ impl Spool {
         removal: &Removal,
         came: &mut dyn FnMut(&Place),
     ) -> Result<Option<BringBackReport>> {
-        self.tree().undo_removal(removal, came)
+        let mut withdrawn = Ok(());
+        let done = self.tree().undo_removal(removal, &mut |place| {
+            if !self.0.removals.is_empty() {
+                let one = shared::withdraw(self.disk_root(), place.key());
+                withdrawn = std::mem::replace(&mut withdrawn, Ok(())).and(one);
+            }
+            came(place);
+        })?;
+        withdrawn.map(|()| done)
     }
 
     /// Lists the entries of the spool, of a scheme, of a host (with its port) under all schemes, or

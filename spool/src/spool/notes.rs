@@ -115,15 +115,6 @@ impl Spool {
         usage::days(self.disk_root())
     }
 
-    /// Records the removals of entries for everyone from now on, for the archive tier.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails or is full.
-    pub fn record_removals(&self) -> Result<()> {
-        shared::prepare(self.disk_root())
-    }
-
     /// Lists at most `most` removals that the archive tier has not been told of.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::durability::Durability;
 use crate::fs::{SYSTEM_DISK, SystemDisk};
+use crate::notes::shared::RemovalRule;
 use crate::tree::pending::BATCH_INTERVAL;
 use crate::tree::versions::Versions;
 
@@ -19,6 +20,8 @@ pub struct Options {
     pub disk: SystemDisk,
     /// The numbers of older versions that are kept. Monitored pages may keep more.
     pub versions: Versions,
+    /// The removals that are recorded for the archive tier.
+    pub removals: RemovalRule,
 }
 
 impl Default for Options {
@@ -28,6 +31,7 @@ impl Default for Options {
             batch_interval: BATCH_INTERVAL,
             disk: SYSTEM_DISK,
             versions: Versions::default(),
+            removals: RemovalRule::default(),
         }
     }
 }

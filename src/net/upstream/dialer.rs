@@ -19,10 +19,10 @@ use wwwoffle_url::{canonicalise_host, is_this_machine};
 
 use self::resolver::Resolver;
 use super::adjustable::Adjustable;
-use super::inward::{InwardGuard, Reach};
+use super::inward::{InwardGuard, Reach, is_private};
 use super::latest::LatestConnections;
 use super::parents::ParentHealth;
-use super::{Failure, Origin, ParentFault, Scheme, Via};
+use super::{Failure, Origin, ParentFault, ReceivedFrom, Scheme, Via};
 use crate::base::mode::{ModeSetting, ModeSwitch};
 use crate::base::statistics::{Account, Statistics};
 
@@ -136,6 +136,16 @@ impl Dialer {
     #[must_use]
     pub fn with_reports(self, reports: mpsc::Sender<OriginReport>) -> Self {
         Self { reports: Some(reports), ..self }
+    }
+
+    /// The source behind a connection to `origin` at `peer`, for the archive tier. `None` without a
+    /// configured tier, and for a private or unknown address.
+    pub(super) fn source_of(&self, origin: &Origin, peer: Option<IpAddr>) -> Option<ReceivedFrom> {
+        self.in_force.load().tier.objects.parts()?;
+        if origin.via.is_some() {
+            return Some(ReceivedFrom::ParentProxy);
+        }
+        peer.filter(|peer| !is_private(*peer)).map(|_| ReceivedFrom::PublicAddress)
     }
 
     /// Reports whether `origin` was reached, or answered a request. Nearby hosts, this machine

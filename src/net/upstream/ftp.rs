@@ -38,7 +38,7 @@ use self::transfer::{FtpTransfer, MAX_PIECES, TransferForm};
 use super::answer::{Answer, AnswerBody};
 use super::message::OutgoingMessage;
 use super::pool::Permit;
-use super::{Failure, Origin, PrivatePeer, Upstream};
+use super::{Failure, Origin, Upstream};
 use crate::base::basic::Login;
 use crate::base::file_type::content_type;
 use crate::base::shown;
@@ -191,14 +191,14 @@ impl<'a> FtpRequest<'a> {
         permit: Permit,
     ) -> Result<FtpAnswer, FtpRefusal> {
         let session = self.open(upstream).await?;
-        let (secured, is_private) = (session.secured(), session.is_private());
+        let (secured, source) = (session.secured(), session.source());
         let mut answer = if self.path.is_directory {
             self.list(session, permit).await
         } else {
             self.retrieve(session, permit).await
         }?;
-        if is_private {
-            answer.extensions_mut().insert(PrivatePeer);
+        if let Some(source) = source {
+            answer.extensions_mut().insert(source);
         }
         if let Some(secured) = secured {
             answer.extensions_mut().insert(secured);

@@ -17,7 +17,9 @@ use wwwoffle_http::fields::offers_login_of_connection;
 use super::line::StreamProbe;
 use super::message::OutgoingMessage;
 use super::tls_error::{TlsFault, find_alert};
-use super::{Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, RequestBody, TlsDetails, answer};
+use super::{
+    Failure, MAX_ANSWER_FIELDS, MAX_ANSWER_HEAD, ReceivedFrom, RequestBody, TlsDetails, answer,
+};
 use crate::base::owner::Owner;
 use crate::base::tasks::Tasks;
 
@@ -30,8 +32,8 @@ pub(super) struct Http1Connection {
     pub(super) sender: SendRequest<RequestBody>,
     pub(super) secured: Option<Arc<TlsDetails>>,
     pub(super) users: ConnectionUsers,
-    /// Whether the origin was reached at a private address.
-    pub(super) is_private: bool,
+    /// The source behind the connection, for the archive tier.
+    pub(super) source: Option<ReceivedFrom>,
     probe: StreamProbe,
 }
 
@@ -104,16 +106,16 @@ impl NewHttp1 {
                 sender,
                 secured,
                 users: ConnectionUsers::Everyone,
-                is_private: false,
+                source: None,
                 probe,
             },
             alert,
         })
     }
 
-    /// The connection, to a private address or not.
-    pub(super) fn with_private(mut self, is_private: bool) -> Self {
-        self.link.is_private = is_private;
+    /// The connection, with the source behind it.
+    pub(super) fn with_source(mut self, source: Option<ReceivedFrom>) -> Self {
+        self.link.source = source;
         self
     }
 

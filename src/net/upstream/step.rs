@@ -13,9 +13,7 @@ use super::multiplexed::{self, SharedConnection};
 use super::pool::Permit;
 use super::registry::{DialTurn, OriginRoute};
 use super::tls::{HTTP_2, Offer};
-use super::{
-    Failure, Origin, PersonalConnection, PrivatePeer, Scheme, TlsDetails, Upstream, is_private,
-};
+use super::{Failure, Origin, PersonalConnection, Scheme, TlsDetails, Upstream};
 
 /// An established connection.
 pub(super) enum OriginConnection {
@@ -104,8 +102,8 @@ impl Upstream {
             }
             Ok((mut answer, slot)) => {
                 answer.extensions_mut().insert(Arc::clone(shared.secured()));
-                if shared.origin().via.is_none() && is_private(shared.peer().ip()) {
-                    answer.extensions_mut().insert(PrivatePeer);
+                if let Some(source) = dialer.source_of(shared.origin(), Some(shared.peer().ip())) {
+                    answer.extensions_mut().insert(source);
                 }
                 let patience = self.limits.get().socket_timeout;
                 let answer = answer.map(|frames| AnswerBody::over_http2(frames, slot, patience));
@@ -207,12 +205,12 @@ impl Upstream {
         }
         let stream = self.dialer.connect(origin, addresses).await?;
         let peer = stream.peer_addr();
-        let is_private =
-            origin.via.is_none() && peer.as_ref().is_ok_and(|peer| is_private(peer.ip()));
+        let source =
+            self.dialer.source_of(origin, peer.as_ref().ok().map(std::net::SocketAddr::ip));
         let (stream, probe) = probed(stream);
         if origin.scheme != Scheme::Https {
             let new = NewHttp1::begin(stream, None, probe, &self.tasks).await?;
-            return Ok(OriginConnection::Http1(new.with_private(is_private)));
+            return Ok(OriginConnection::Http1(new.with_source(source)));
         }
         let allowed = self.tls.allowed(origin);
         let wrap = self.tls.wrap(stream, origin, offer, &allowed);
@@ -223,7 +221,7 @@ impl Upstream {
         let speaks_http2 = session.alpn_protocol() == Some(HTTP_2);
         let (true, Ok(peer), Some(secured)) = (speaks_http2, peer, secured.clone()) else {
             let new = NewHttp1::begin(stream, secured, probe, &self.tasks).await?;
-            return Ok(OriginConnection::Http1(new.with_private(is_private)));
+            return Ok(OriginConnection::Http1(new.with_source(source)));
         };
         let shared =
             SharedConnection::begin(stream, origin.clone(), peer, secured, &self.tasks).await?;
@@ -240,8 +238,8 @@ impl Upstream {
         if let Some(secured) = &link.secured {
             answer.extensions_mut().insert(Arc::clone(secured));
         }
-        if link.is_private {
-            answer.extensions_mut().insert(PrivatePeer);
+        if let Some(source) = link.source {
+            answer.extensions_mut().insert(source);
         }
         if link.users != ConnectionUsers::Everyone {
             answer.extensions_mut().insert(PersonalConnection);

@@ -48,7 +48,7 @@ fn kept_info(entry: &Entry) -> StoredInfo {
         response: redacted_fields(&response),
         method: request.as_ref().map_or_else(String::new, |request| request.method.to_string()),
         request: request.map(|request| request_fields(request.headers)).unwrap_or_default(),
-        // A record without TLS only says that the address was private.
+        // A record without TLS only names the source for the archive tier.
         connection: entry
             .connection()
             .map(connection::read)

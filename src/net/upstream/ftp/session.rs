@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use wwwoffle_config::FtpTls;
 
-use super::super::{Failure, Origin, TlsDetails, Upstream, is_private};
+use super::super::{Failure, Origin, ReceivedFrom, TlsDetails, Upstream};
 use crate::base::basic::Login;
 
 /// The lowest port of a data connection. Lower ports belong to services, which a hostile server
@@ -92,7 +92,7 @@ struct Notes(Arc<Mutex<NotedDetails>>);
 struct NotedDetails {
     failure: Option<Failure>,
     secured: Option<Arc<TlsDetails>>,
-    is_private: bool,
+    source: Option<ReceivedFrom>,
 }
 
 impl Notes {
@@ -219,7 +219,7 @@ impl FtpSession {
         let stream = upstream.dialer.dial(origin).await?;
         let peer = stream.peer_addr().map_err(|error| Failure::CutShort(error.into()))?.ip();
         let notes = Notes::default();
-        notes.with(|noted| noted.is_private = origin.via.is_none() && is_private(peer));
+        notes.with(|noted| noted.source = upstream.dialer.source_of(origin, Some(peer)));
         let greeted = AsyncRustlsFtpStream::connect_with_stream(stream).await;
         let ftp = greeted.map_err(|error| notes.refusal(error))?;
         let (dials, origin, noting) = (Arc::clone(upstream), origin.clone(), notes.clone());
@@ -277,9 +277,9 @@ impl FtpSession {
         self.notes.with(|noted| noted.secured.clone())
     }
 
-    /// Whether the server was reached at a private address.
-    pub(super) fn is_private(&self) -> bool {
-        self.notes.with(|noted| noted.is_private)
+    /// The source behind the connection, for the archive tier.
+    pub(super) fn source(&self) -> Option<ReceivedFrom> {
+        self.notes.with(|noted| noted.source)
     }
 
     /// Sends a command that must succeed.
