@@ -343,8 +343,8 @@ async fn serve(
     }
     #[cfg(feature = "tier")]
     if let Some(tier) = &daemon.proxy.traffic.tier {
-
-        tier.stop().await;
+        // A task that still runs could store an entry.
+        tier.stop(left == 0).await;
     }
     statistics::stop(&daemon.storage).await;
     sessions::store_mode_changes(&daemon.storage).await;

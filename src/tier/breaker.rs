@@ -44,6 +44,8 @@ struct OpenState {
     pause: Duration,
     /// Whether the pause is over, and one call tries the engine.
     is_tried: bool,
+    /// Whether lookups were too late. Then only a lookup in time ends it, not a connection.
+    is_late: bool,
     kind: Discriminant<TierError>,
     reason: String,
 }
@@ -87,6 +89,23 @@ impl Breaker {
         }
     }
 
+    /// Whether the engine is left alone now.
+    pub(super) fn is_pausing(&self) -> bool {
+        let now = Instant::now();
+        self.lock().open.as_ref().is_some_and(|open| !open.is_tried && open.until > now)
+    }
+
+    /// Waits until no pause is left, without keeping other calls away. Dropping the future has no
+    /// effect.
+    pub(super) async fn wait_out(&self) {
+        while self.is_pausing() {
+            let until = self.lock().open.as_ref().map(|open| open.until);
+            if let Some(until) = until {
+                tokio::time::sleep_until(until).await;
+            }
+        }
+    }
+
     /// The reason why the engine is left alone, if it is.
     pub(super) fn fault(&self) -> Option<String> {
         let state = self.lock();
@@ -102,18 +121,34 @@ impl Breaker {
         }
     }
 
-    /// Records a missed deadline. Returns whether it is one too many: then the engine is left
-    /// alone, and the caller gives up its connection.
+    /// Records a new connection. After late lookups, the next lookup tries the engine at once.
+    pub(super) fn connected(&self) {
+        let mut state = self.lock();
+        match &mut state.open {
+            Some(open) if open.is_late => open.until = Instant::now(),
+            _ => {
+                drop(state);
+                self.succeeded();
+            }
+        }
+    }
+
+    /// Records a missed deadline. Returns whether the caller gives up its connection: at the first
+    /// time that there were too many. If a new connection is as late, the network is slow.
     pub(super) fn missed(&self) -> bool {
-        let missed = {
+        let (is_open, missed) = {
             let mut state = self.lock();
             state.missed += 1;
-            state.missed
+            (state.open.is_some(), state.missed)
         };
-        if missed >= MAX_MISSED {
-            self.failed(&TierError::Timeout);
+        if !is_open && missed < MAX_MISSED {
+            return false;
         }
-        missed >= MAX_MISSED
+        self.failed(&TierError::Timeout);
+        if let Some(open) = &mut self.lock().open {
+            open.is_late = true;
+        }
+        !is_open
     }
 
     /// Records a failure: the engine is left alone for a while. Failures of calls that began before
@@ -128,6 +163,7 @@ impl Breaker {
             Some(open) if !open.is_tried && open.until > now => return,
             Some(open) => (open.pause * 2).min(MAX_PAUSE),
         };
+        let is_late = state.open.as_ref().is_some_and(|open| open.is_late);
         let is_schema = matches!(error, TierError::Schema(_));
         let is_known =
             |open: &OpenState| open.kind == kind && !(is_schema && open.reason != reason);
@@ -145,7 +181,8 @@ impl Breaker {
                 );
             }
         }
-        state.open = Some(OpenState { until: now + pause, pause, is_tried: false, kind, reason });
+        let until = now + pause;
+        state.open = Some(OpenState { until, pause, is_tried: false, is_late, kind, reason });
     }
 
     /// Lets the next call ask the engine at once, because the network has changed.
@@ -186,5 +223,38 @@ mod tests {
         assert!(breaker.admit());
         breaker.succeeded();
         assert!(breaker.admit() && breaker.fault().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_network_does_not_reconnect_for_ever() {
+        let breaker = Breaker::new("catalogue");
+        assert!(!breaker.missed() && !breaker.missed());
+        assert!(breaker.missed(), "the connection may be lost");
+        breaker.wait_until_admitted().await;
+        for pause in [2, 4, 8, 16, 32, 60, 60] {
+            breaker.connected();
+            assert!(breaker.fault().is_some(), "a connection says nothing about lookups");
+            assert!(breaker.admit() && !breaker.admit(), "one lookup tries it");
+            assert!(!breaker.missed(), "the new connection is kept");
+            let begun = Instant::now();
+            breaker.wait_until_admitted().await;
+            assert_eq!(begun.elapsed().as_secs(), pause);
+        }
+        breaker.succeeded();
+        assert!(breaker.fault().is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn waiting_a_pause_out_keeps_no_other_call_away() {
+        let breaker = Breaker::new("catalogue");
+        breaker.wait_out().await;
+        for pause in [1, 2, 4] {
+            let begun = Instant::now();
+            breaker.failed(&TierError::Timeout);
+            breaker.wait_out().await;
+            assert_eq!(begun.elapsed().as_secs(), pause);
+            assert!(!breaker.is_pausing());
+        }
+        assert!(breaker.admit());
     }
 }

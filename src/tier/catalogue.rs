@@ -31,8 +31,11 @@ const LOOKUP_WITHIN: Duration = Duration::from_millis(100);
 /// The largest number of variants of a URL that are considered.
 const MAX_ROWS: i64 = 8;
 
-const NEWEST: &str = "SELECT key, variant, stored FROM entries WHERE key = ANY($1) \
-                      UNION ALL SELECT key, NULL, at FROM removed WHERE key = ANY($1)";
+/// A key may have many variants of other nodes, so only the wanted ones are read.
+const NEWEST: &str = "\
+SELECT e.key, e.variant, e.stored FROM unnest($1, $2) AS wanted (key, variant)
+JOIN entries AS e ON e.key = wanted.key AND e.variant = wanted.variant
+UNION ALL SELECT key, NULL, at FROM removed WHERE key = ANY($1)";
 
 const FIND: &str = "SELECT varies, stored, object, object_size FROM entries WHERE key = $1 ORDER BY stored DESC LIMIT $2";
 
@@ -117,14 +120,24 @@ impl CatalogueClient {
         self.pushes.wait_until_connected().await
     }
 
-    /// What the catalogue has under these keys.
-    pub(super) async fn newest(&self, keys: &[Key]) -> Result<NewestTimes, TierError> {
+    /// Waits until no pause of the calls is left. Dropping the future has no effect.
+    pub(super) async fn wait_out(&self) {
+        self.pushes.breaker().wait_out().await;
+    }
+
+    /// Records that all calls of a batch succeeded.
+    pub(super) fn succeeded(&self) {
+        self.pushes.breaker().succeeded();
+    }
+
+    /// What the catalogue has in place of these rows, and the removals of their keys.
+    pub(super) async fn newest(&self, rows: &[RowKey]) -> Result<NewestTimes, TierError> {
         let open = self.pushes.client()?;
-        let keys: Vec<&[u8]> = keys.iter().map(|key| key.as_bytes().as_slice()).collect();
-        let rows = self
-            .pushes
-            .call(open.client.query_typed(NEWEST, &[(&keys, Type::BYTEA_ARRAY)]))
-            .await?;
+        let keys: Vec<&[u8]> = rows.iter().map(|row| row.key.as_slice()).collect();
+        let variants: Vec<&[u8]> = rows.iter().map(|row| row.variant.as_slice()).collect();
+        let values: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&keys, Type::BYTEA_ARRAY), (&variants, Type::BYTEA_ARRAY)];
+        let rows = self.pushes.call(open.client.query_typed(NEWEST, &values)).await?;
         let mut times = NewestTimes::default();
         for row in rows {
             let (Some(key), variant, time) =

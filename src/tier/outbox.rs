@@ -65,7 +65,8 @@ struct OutboxState {
     since: Option<SystemTime>,
     /// Whether changes were left out because too many wait.
     is_over: bool,
-    /// Whether entries were set aside, or may be missing in a walk.
+    /// Whether entries were set aside, or may be missing in a walk. Only a walk that begins later
+    /// offers them again.
     is_incomplete: bool,
     is_scanning: bool,
 }
@@ -183,15 +184,22 @@ impl PushOutbox {
         state.places.len() < MAX_WAITING / 100 && state.bytes < MAX_BYTES / 2
     }
 
+    /// Begins a walk. It offers everything again that was left out before.
     pub(super) fn begin_scan(&self) {
-        self.lock().is_scanning = true;
+        let mut state = self.lock();
+        (state.is_scanning, state.is_incomplete) = (true, false);
     }
 
-    /// Ends a walk. If it `is_complete`, everything that was left out before was offered again.
+    /// Ends a walk.
     pub(super) fn end_scan(&self, is_complete: bool) {
         let mut state = self.lock();
         state.is_scanning = false;
-        state.is_incomplete = !is_complete;
+        state.is_incomplete |= !is_complete;
+    }
+
+    /// Records that an entry cannot be pushed yet: the next start offers it again.
+    pub(super) fn leave_out(&self) {
+        self.lock().is_incomplete = true;
     }
 
     pub(super) fn is_scanning(&self) -> bool {
@@ -273,6 +281,21 @@ mod tests {
         assert_eq!(round(), [bad]);
         assert!(!outbox.is_complete(), "the next start offers it again");
         assert_eq!(outbox.backlog(), 0);
+    }
+
+    #[test]
+    fn an_entry_left_out_during_a_walk_is_not_forgotten_at_its_end() {
+        let outbox = PushOutbox::default();
+        outbox.begin_scan();
+        outbox.leave_out();
+        outbox.end_scan(true);
+        assert!(!outbox.is_complete());
+        outbox.begin_scan();
+        outbox.end_scan(true);
+        assert!(outbox.is_complete(), "a later walk has offered it again");
+        outbox.begin_scan();
+        outbox.end_scan(false);
+        assert!(!outbox.is_complete());
     }
 
     #[test]

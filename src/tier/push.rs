@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 use wwwoffle_config::Config;
-use wwwoffle_spool::{Entry, Key, Place};
+use wwwoffle_spool::{Entry, Place};
 
 use super::Tier;
 use super::catalogue::{NewestTimes, Row, RowKey, RowOutcome, UnusedObject};
@@ -40,6 +40,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// The interval at which the rules, the recorded removals and the class of the link are looked at.
 const LOOK_AROUND: Duration = Duration::from_secs(5);
+
+/// The shortest pause after a batch that was not pushed completely, also if the spool failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The counts since the start.
 #[derive(Debug, Default)]
@@ -76,9 +79,10 @@ impl Tier {
         }
     }
 
-    /// Records that nothing is left to push, if so. Call this after the last entry was stored.
-    pub async fn stop(&self) {
-        let Some(compared) = self.compared().filter(|_| self.writes()) else { return };
+    /// Records that nothing is left to push, if so. Call this after the last entry was stored;
+    /// `is_quiet` says whether that is certain.
+    pub async fn stop(&self, is_quiet: bool) {
+        let Some(compared) = self.compared().filter(|_| is_quiet && self.writes()) else { return };
         let store = &self.storage.store;
         let is_complete = self.outbox.is_complete() && compared == self.rules(&compared.catalogue);
         let recorded = store.run(move |spool| {
@@ -96,14 +100,15 @@ impl Tier {
     fn rules(&self, catalogue: &str) -> ComparedWith {
         let config = self.net.base.config();
         let rules = format!(
-            "{} {} {:?} {:?} {:?} {:?} {:?}",
+            "{} {} {} {:?} {:?} {:?} {:?} {}",
             shared::RULES,
             self.settings.place,
-            config.tier.share,
+            config.tier.share.to_identity(),
+            config.tier.share_proxied,
             config.tier.max_body,
             config.local_net,
             config.dont_cache,
-            config.caching.no_store,
+            config.caching.no_store.to_identity(),
         );
         let rules = hex::encode(Sha256::digest(rules));
         ComparedWith { catalogue: catalogue.to_owned(), rules }
@@ -161,6 +166,8 @@ impl Tier {
     async fn push_for_ever(self: &Arc<Self>) {
         loop {
             let catalogue = self.catalogue.wait_until_ready().await;
+            // An error of SQL leaves the connection open.
+            self.catalogue.wait_out().await;
             self.compare_if_needed(&catalogue);
             if let Err(error) = self.push_removals().await {
                 debug!(
@@ -174,15 +181,23 @@ impl Tier {
                 tokio::time::sleep(LOOK_AROUND).await;
                 continue;
             }
+            self.catalogue.wait_out().await;
             self.objects.breaker().wait_until_admitted().await;
             let batch = self.outbox.take(BATCH);
             let results = self.push_batch(batch).await;
+            let is_done = results.iter().all(|(_, result)| *result == PushResult::Done);
+            if is_done && !results.is_empty() {
+                self.catalogue.succeeded();
+            }
             for place in self.outbox.done(results) {
                 self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
                 warn!(
                     url = place.url(),
                     "an entry cannot be added to the archive tier; the next start tries again"
                 );
+            }
+            if !is_done {
+                tokio::time::sleep(AFTER_FAILURE).await;
             }
         }
     }
@@ -192,13 +207,23 @@ impl Tier {
         let store = &self.storage.store;
         loop {
             let removals = store.run(|spool| spool.shared_removals(BATCH)).await?;
+            let mut refused = 0_usize;
             for removal in &removals {
-                self.catalogue.remove(removal).await?;
+                match self.catalogue.remove(removal).await {
+                    Ok(()) => self.catalogue.succeeded(),
+                    Err(error @ TierError::Refused(_)) => {
+                        // It stays recorded; the others go on.
+                        refused += 1;
+                        debug!(key = %removal.key, error = error_chain(&error), "not removed");
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
                 let removal = *removal;
                 store.run(move |spool| spool.forget_shared_removal(&removal)).await?;
                 debug!(key = %removal.key, "removed from the archive tier");
             }
-            if removals.len() < BATCH {
+            if removals.len() < BATCH || refused > 0 {
                 return Ok(());
             }
         }
@@ -224,10 +249,14 @@ impl Tier {
                 }
             }
         }
-        let keys: Vec<Key> = offered.iter().map(|(waiting, _)| waiting.place.key()).collect();
-        let is_needed = offered.iter().any(|(_, entries)| !entries.is_empty());
-        let known =
-            if is_needed { self.catalogue.newest(&keys).await } else { Ok(NewestTimes::default()) };
+        let rows: Vec<RowKey> = offered
+            .iter()
+            .flat_map(|(_, entries)| entries.iter().map(|entry| RowKey::of(entry.place())))
+            .collect();
+        let known = match rows.as_slice() {
+            [] => Ok(NewestTimes::default()),
+            rows => self.catalogue.newest(rows).await,
+        };
         let Ok(known) = known else {
             results.extend(offered.into_iter().map(|(waiting, _)| (waiting, PushResult::Later)));
             return results;
@@ -266,6 +295,9 @@ impl Tier {
                 if matches!(reason, shared::ShareRefusal::Future | shared::ShareRefusal::Head) {
                     self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
                 }
+                if reason == shared::ShareRefusal::Future {
+                    self.outbox.leave_out();
+                }
                 false
             }
         }
@@ -301,7 +333,7 @@ impl Tier {
     }
 
     async fn push(&self, config: &Arc<Config>, entry: &Entry) -> Result<(), TierError> {
-        let Some((frame, object)) = prepare(entry).await else {
+        let Some((frame, object)) = prepare(entry).await? else {
             self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
             debug!(
                 url = entry.url(),
@@ -309,6 +341,9 @@ impl Tier {
             );
             return Ok(());
         };
+        if self.objects.breaker().is_pausing() {
+            return Err(TierError::Unreachable("the object store is left alone".to_owned()));
+        }
         self.catalogue.announce(&UnusedObject { object, row: RowKey::of(entry.place()) }).await?;
         match self.put(config, entry, &frame, &object).await {
             Ok(()) => self.objects.breaker().succeeded(),
@@ -331,6 +366,7 @@ impl Tier {
             }
             RowOutcome::NotNeeded => {}
             RowOutcome::Future => {
+                self.outbox.leave_out();
                 self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -380,21 +416,30 @@ impl ComparedWith {
 
 /// The frame of the object of an entry, and the digest of the whole object. `None` if the entry is
 /// damaged or cannot be shared.
-async fn prepare(entry: &Entry) -> Option<(ObjectFrame, [u8; 32])> {
+///
+/// # Errors
+///
+/// If the disk fails: the entry may be readable later.
+async fn prepare(entry: &Entry) -> Result<Option<(ObjectFrame, [u8; 32])>, wwwoffle_spool::Error> {
     let entry = entry.clone();
     blocking(move || {
-        let frame = ObjectFrame::of(&entry)?;
+        let Some(frame) = ObjectFrame::of(&entry) else { return Ok(None) };
         let mut hasher = Sha256::new_with_prefix(&frame.start);
         let (mut reader, mut offset) = (entry.verified(), 0);
         let mut piece = vec![0; upload::PIECE];
         while offset < frame.body_len {
-            let read = reader.read_at(offset, &mut piece).ok().filter(|read| *read > 0)?;
-            hasher.update(piece.get(..read)?);
-            offset += u64::try_from(read).ok()?;
+            let read = match reader.read_at(offset, &mut piece) {
+                Ok(0) => return Ok(None),
+                Ok(read) => read,
+                Err(error) if error.is_damaged() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            hasher.update(piece.get(..read).unwrap_or_default());
+            offset += u64::try_from(read).unwrap_or(u64::MAX);
         }
         hasher.update(frame.end);
         let digest = hasher.finalize().into();
-        Some((frame, digest))
+        Ok(Some((frame, digest)))
     })
     .await
 }

@@ -27,10 +27,12 @@ fn a_catalogue_that_hangs_is_left_alone_and_used_again() {
     b.tells("the catalogue of the archive tier cannot be used");
     eventually("the connection is given up", || b.status()["tier"]["connected"] == false);
     engines.freeze_postgres("CONT");
-    b.tells("the catalogue of the archive tier answers again");
     connected(&b);
     b.ok(&["offline"]);
+    // A lookup in time ends the pauses, and a connection does not.
+    eventually("the page is found", || b.get("http://h.example/0").status == 200);
     assert_eq!(b.get("http://h.example/0").text(), "0");
+    b.tells("the catalogue of the archive tier answers again");
 }
 
 #[test]
@@ -138,6 +140,33 @@ fn the_owner_of_an_empty_schema_needs_no_right_on_the_database() {
     a.up();
     a.get("http://h.example/page");
     pushed(&a, &engines, 1);
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn a_missing_right_is_tried_again_with_pauses() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    engines.sql(
+        "CREATE ROLE limited LOGIN PASSWORD 'of-the-test'; CREATE SCHEMA wwwoffle AUTHORIZATION limited",
+    );
+    let mut a = engines.node("a", origin.addr, "");
+    let config = std::fs::read_to_string(a.config_file()).unwrap();
+    std::fs::write(a.config_file(), config.replace("//wwwoffle@", "//limited@")).unwrap();
+    origin.say("http://h.example/page", Answer::html("page"));
+    a.up();
+    connected(&a);
+    engines.sql("REVOKE INSERT ON wwwoffle.unused FROM limited");
+    let failures =
+        || engines.count("SELECT xact_rollback FROM pg_stat_database WHERE datname = 'archive'");
+    let before = failures();
+    a.get("http://h.example/page");
+    eventually("it is tried again", || failures() > before + 1);
+    let told = a.status()["tier"]["fault"].to_string();
+    assert!(told.contains("permission denied"), "{told}");
+    let granted = engines.sql("GRANT INSERT ON wwwoffle.unused TO limited");
+    assert!(granted.contains("GRANT"), "{granted}");
+    pushed(&a, &engines, 1);
+    assert!(failures() < before + 20, "{} failures", failures() - before);
 }
 
 #[test]

@@ -39,15 +39,25 @@ struct HostFilter {
     /// When the last known host was added, in microseconds.
     until: i64,
     refreshed: Option<Instant>,
+    /// The identity of the catalogue that has them.
+    catalogue: String,
 }
 
 impl KnownHosts {
-    /// Reads all hosts.
-    pub(super) async fn load(&self, client: &Client) -> Result<(), TierError> {
-        *self.lock() = HostFilter::default();
+    /// Reads the hosts: all of them, or the new ones if `catalogue` is the same as before.
+    pub(super) async fn load(&self, client: &Client, catalogue: &str) -> Result<(), TierError> {
+        self.begin(catalogue);
         self.refresh(client).await.map_err(|error| fault(&error))?;
         self.lock().refreshed = None;
         Ok(())
+    }
+
+    /// Forgets the hosts of another catalogue.
+    fn begin(&self, catalogue: &str) {
+        let mut filter = self.lock();
+        if filter.catalogue != catalogue {
+            *filter = HostFilter { catalogue: catalogue.to_owned(), ..HostFilter::default() };
+        }
     }
 
     /// Whether the host may have entries. Reads new hosts if it is unknown.
@@ -93,4 +103,20 @@ fn hash(host: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     host.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_outlive_a_connection_but_not_their_catalogue() {
+        let hosts = KnownHosts::default();
+        hosts.begin("one");
+        hosts.lock().hosts.insert(hash("h.example"));
+        hosts.begin("one");
+        assert!(hosts.has("h.example"));
+        hosts.begin("two");
+        assert!(!hosts.has("h.example"));
+    }
 }

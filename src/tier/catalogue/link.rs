@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config as ClientConfig};
@@ -24,8 +24,7 @@ use crate::tier::error::TierError;
 use crate::tier::permission::EnginePermission;
 use crate::tier::settings::{EngineKeys, TierSettings};
 
-/// The time for a connection with its login and the check of the schema. A migration may take
-/// longer.
+/// The time for a connection with its login and the check of the schema. A migration has no limit.
 const CONNECT_WITHIN: Duration = Duration::from_secs(30);
 
 /// The time for a call that nobody waits for.
@@ -33,6 +32,9 @@ const CALL_WITHIN: Duration = Duration::from_secs(10);
 
 /// The time after which unacknowledged data end the connection (RFC 5482).
 const UNACKNOWLEDGED_FOR: Duration = Duration::from_secs(15);
+
+/// The time without traffic after which a lost peer is looked for: a migration sends nothing.
+const SILENT_FOR: Duration = Duration::from_secs(30);
 
 /// The largest difference between the clocks of this node and the catalogue, in seconds.
 pub(in crate::tier) const MAX_SKEW: i64 = 60;
@@ -86,15 +88,23 @@ impl CataloguePlan {
     /// Connects and checks clock and schema. Dropping the future abandons the attempt.
     pub(super) async fn connect(&self) -> Result<NewClient, TierError> {
         let connected = timeout(CONNECT_WITHIN, self.connect_now()).await;
-        connected.unwrap_or(Err(TierError::Timeout))
+        let (client, identity, ended) = connected.unwrap_or(Err(TierError::Timeout))?;
+        let identity = match identity {
+            Some(identity) => identity,
+            None => schema::create(&client).await?,
+        };
+        Ok(NewClient { client, identity, ended })
     }
 
-    async fn connect_now(&self) -> Result<NewClient, TierError> {
+    /// Connects. Returns no identity if the schema must be created or migrated first.
+    async fn connect_now(&self) -> Result<(Client, Option<String>, Arc<Notify>), TierError> {
         let upstream = &self.net.upstream;
         let stream = upstream.dialer().dial(&self.origin).await;
         let stream = stream.map_err(|failure| TierError::of_failure(&failure))?;
-        SockRef::from(&stream)
+        let socket = SockRef::from(&stream);
+        socket
             .set_tcp_user_timeout(Some(UNACKNOWLEDGED_FOR))
+            .and_then(|()| socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(SILENT_FOR)))
             .map_err(|error| TierError::Unreachable(error.to_string()))?;
         let tls = tls::DatabaseConnector::new(&self.origin, upstream.tls_config(&self.origin));
         let connected = self.client_config.connect_raw(stream, tls).await;
@@ -107,8 +117,8 @@ impl CataloguePlan {
             signal.notify_one();
         });
         check_clock(&client).await?;
-        let identity = schema::prepare(&client, self.role).await?;
-        Ok(NewClient { client, identity, ended })
+        let identity = schema::check(&client, self.role).await?;
+        Ok((client, identity, ended))
     }
 }
 
@@ -189,7 +199,7 @@ impl CatalogueLink {
             permission.wait_until_granted().await;
             match self.connect().await {
                 Ok(ended) => {
-                    self.breaker.succeeded();
+                    self.breaker.connected();
                     self.connected.notify_waiters();
                     let reason = tokio::select! {
                         () = ended.notified() => {
@@ -217,7 +227,7 @@ impl CatalogueLink {
     async fn connect(&self) -> Result<Arc<Notify>, TierError> {
         let NewClient { client, identity, ended } = self.plan.connect().await?;
         if let Some(hosts) = &self.hosts {
-            let loaded = timeout(CALL_WITHIN, hosts.load(&client)).await;
+            let loaded = timeout(CALL_WITHIN, hosts.load(&client, &identity)).await;
             loaded.unwrap_or(Err(TierError::Timeout))?;
             info!(database = %self.plan.database, "connected to the catalogue of the archive tier");
         }
@@ -240,7 +250,8 @@ impl CatalogueLink {
         self.open().ok_or_else(|| TierError::Unreachable("there is no connection".to_owned()))
     }
 
-    /// Waits for a call that no client waits for, and records its result.
+    /// Waits for a call that no client waits for, and records its failure. The caller records
+    /// success when all of its work is done: reading may be possible where writing is not.
     pub(super) async fn call<T>(
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
@@ -248,7 +259,7 @@ impl CatalogueLink {
         let done = timeout(CALL_WITHIN, call).await;
         let done = done.map_or(Err(TierError::Timeout), |done| done.map_err(|error| fault(&error)));
         match &done {
-            Ok(_) | Err(TierError::Refused(_)) => self.breaker.succeeded(),
+            Ok(_) | Err(TierError::Refused(_)) => {}
             Err(error) => {
                 self.breaker.failed(error);
                 if matches!(error, TierError::Timeout) {

@@ -33,11 +33,11 @@ FROM pg_tables WHERE schemaname = 'wwwoffle'";
 /// Begins a migration. It may take longer than other statements.
 const BEGIN: &str = "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
 
-/// Checks the schema, and creates or migrates it if `role` permits. Returns the identity of the
-/// catalogue.
-pub(super) async fn prepare(client: &Client, role: TierRole) -> Result<String, TierError> {
+/// Checks the schema. Returns the identity of the catalogue; `None` if [`create`] must create or
+/// migrate the schema first, which `role` permits.
+pub(super) async fn check(client: &Client, role: TierRole) -> Result<Option<String>, TierError> {
     if is_current(version(client).await?)? {
-        return identity(client).await;
+        return identity(client).await.map(Some);
     }
     if role == TierRole::ReadOnly {
         return Err(TierError::Schema(
@@ -46,6 +46,11 @@ pub(super) async fn prepare(client: &Client, role: TierRole) -> Result<String, T
                 .to_owned(),
         ));
     }
+    Ok(None)
+}
+
+/// Creates or migrates the schema. Returns the identity of the catalogue. This may take long.
+pub(super) async fn create(client: &Client) -> Result<String, TierError> {
     migrate(client).await?;
     identity(client).await
 }
