@@ -18,7 +18,7 @@ fn stopped(engines: &Engines, origin: &Origin) -> Daemon {
 
 #[test]
 #[ignore = "needs postgresql and s3rver"]
-fn pages_stored_without_the_tier_are_added_later() {
+fn pages_stored_without_the_tier_stay_until_they_are_fetched_again() {
     let (engines, origin) = (Engines::start(), Origin::start());
     let mut a = stopped(&engines, &origin);
     let config = std::fs::read_to_string(a.config_file()).unwrap();
@@ -29,6 +29,10 @@ fn pages_stored_without_the_tier_are_added_later() {
     a.down();
     std::fs::write(a.config_file(), config).unwrap();
     a.up();
+    connected(&a);
+    pushed(&a, &engines, 1);
+    assert_eq!(engines.count("SELECT count(*) FROM wwwoffle.entries"), 1);
+    a.client().get_with("http://h.example/2", "Cache-Control: no-cache\r\n").whole();
     pushed(&a, &engines, 2);
 }
 

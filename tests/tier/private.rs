@@ -80,7 +80,8 @@ fn only_what_came_from_a_public_address_is_added() {
 /// Whether a stored file has this line.
 fn has_record(node: &Daemon, line: &str) -> bool {
     files(node.spool()).into_iter().any(|path| {
-        let bytes = std::fs::read(path).unwrap();
+        // A file may be removed after it was listed.
+        let bytes = std::fs::read(path).unwrap_or_default();
         String::from_utf8_lossy(&bytes).contains(&format!("{line}\r\n"))
     })
 }
@@ -121,7 +122,6 @@ fn what_did_not_come_from_its_origin_is_not_added() {
     assert_eq!(daemon::run(written, Some(b"written here")).status, 0);
     origin.say("http://h.example/open", Answer::html("for all"));
     a.up();
-    assert_eq!(a.get("http://h.example/written").text(), "written here");
     a.get("http://h.example/open");
     pushed(&a, &engines, 1);
     let urls = engines.sql("SELECT url FROM wwwoffle.entries");
