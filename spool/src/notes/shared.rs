@@ -44,7 +44,9 @@ pub struct SharedRemoval {
 
 /// Says whether the removal of an entry by a person is recorded. The default records none.
 #[derive(Clone, Default)]
-pub struct RemovalRule(Option<Arc<dyn Fn(&Entry) -> bool + Send + Sync>>);
+pub struct RemovalRule(Option<Arc<EntryTest>>);
+
+type EntryTest = dyn Fn(&Entry) -> bool + Send + Sync;
 
 impl RemovalRule {
     /// A removal is recorded if `rule` returns true for an entry of its key. `rule` must not call
