@@ -224,7 +224,7 @@ fn is_inner_host(host: &str) -> bool {
     let is_below = |end: &&str| {
         host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    !host.contains('.') || is_this_machine(&host) || INNER_NAMES.iter().any(|end| is_below(end))
+    !host.contains('.') || is_this_machine(&host) || INNER_NAMES.iter().any(is_below)
 }
 
 #[cfg(test)]
