@@ -88,8 +88,7 @@ pub(super) async fn plan_request(
 }
 
 /// Looks the URL up in the archive tier after a local miss, also if the spool has only other
-/// variants. Returns whether the spool has an entry
-/// now.
+/// variants. Returns whether the spool has an entry now.
 #[cfg(feature = "tier")]
 async fn pull_from_tier(context: &ProxyContext, ask: &ProxyRequest, found: &CopyLookup) -> bool {
     let Some(tier) = &context.traffic.tier else { return false };

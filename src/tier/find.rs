@@ -1,8 +1,9 @@
 //! Finds an entry in the tier after a local miss, and stores it in the spool.
 //!
 //! The object is written to the spool as it arrives, and becomes an entry only if the digest of all
-//! its bytes is the one in its row. Clients that ask for the same URL wait for the same pull, each
-//! for at most [`FIND_WITHIN`]; the pull goes on without them.
+//! its bytes is the one in its row. Clients that ask for the same entry wait for the same pull.
+//! Online, a client soon asks the origin instead, and a pull without clients ends. In the other modes
+//! it goes on without them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,21 +19,28 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 use wwwoffle_config::SizeLimit;
-use wwwoffle_spool::{Key, Place, Writer};
+use wwwoffle_spool::{Place, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Tier;
-use super::catalogue::{FoundRow, MAX_SKEW};
+use super::catalogue::{FoundRow, MAX_SKEW, RowKey};
 use super::error::TierError;
 use super::object::{MAX_START, ObjectStart};
 use super::shared;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::base::mode::Mode;
 use crate::net::upstream::AnswerBody;
 use crate::storage::store::{Store, timestamp};
 
 /// The time for which a client waits. Then it is answered without the tier.
 const FIND_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time for which a client waits online. Then the origin is asked.
+const ONLINE_WITHIN: Duration = Duration::from_secs(3);
+
+/// The time until the first byte for which a client waits online.
+const FIRST_BYTE_WITHIN: Duration = Duration::from_millis(500);
 
 /// The time for which a pull waits for others to end.
 const TURN_WITHIN: Duration = Duration::from_secs(1);
@@ -49,31 +57,49 @@ const PULL_WITHIN: Duration = Duration::from_secs(10 * 60);
 /// The time for which a wrong object is not read again.
 const WRONG_FOR: Duration = Duration::from_secs(10 * 60);
 
+/// The time for which an object is not read again that the spool could not store.
+const UNSTORED_FOR: Duration = Duration::from_secs(10);
+
 /// The largest number of wrong objects in memory.
 const MAX_WRONG: usize = 1_000;
 
-/// A running pull: whether it has ended, and then whether it stored an entry.
+/// A running pull.
 #[derive(Debug)]
-pub(super) struct Pull(watch::Sender<Option<bool>>);
+pub(super) struct Pull(watch::Sender<PullState>);
+
+/// How far a pull is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PullState {
+    /// Other pulls have to end first.
+    Queued,
+    /// The store has not answered yet.
+    Waiting,
+    /// Bytes arrive.
+    Arriving,
+    /// It has ended. `stored` says whether the spool has the entry now.
+    Ended { stored: bool },
+}
 
 /// The pulls under way, and the objects that are not worth one.
 #[derive(Debug, Default)]
 pub(super) struct Pulls {
-    running: Mutex<HashMap<Key, Arc<Pull>>>,
+    running: Mutex<HashMap<RowKey, Arc<Pull>>>,
+    /// When each of them may be read again.
     wrong: Mutex<HashMap<[u8; 32], Instant>>,
 }
 
 impl Pulls {
     fn is_wrong(&self, object: &[u8; 32]) -> bool {
         let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        wrong.get(object).is_some_and(|since| since.elapsed() < WRONG_FOR)
+        wrong.get(object).is_some_and(|until| *until > Instant::now())
     }
 
-    fn add_wrong(&self, object: [u8; 32]) {
-        let mut wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
-        wrong.retain(|_, since| since.elapsed() < WRONG_FOR);
+    fn add_wrong(&self, object: [u8; 32], time: Duration) {
+        let (mut wrong, now) =
+            (self.wrong.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        wrong.retain(|_, until| *until > now);
         if wrong.len() < MAX_WRONG {
-            wrong.insert(object, Instant::now());
+            wrong.insert(object, now + time);
         }
     }
 }
@@ -109,7 +135,7 @@ impl From<wwwoffle_spool::Error> for PullError {
 
 impl Tier {
     /// Looks the URL up in the tier, and stores the entry that fits `request` in the spool. Returns
-    /// whether there is an entry now. Dropping the future does not end a pull.
+    /// whether there is an entry now. Dropping the future ends a pull only online.
     pub async fn find(
         self: &Arc<Self>,
         place: &Place,
@@ -119,10 +145,13 @@ impl Tier {
         let Some(url) = shared::url_of(place) else { return false };
         let may_ask = self.permission.is_granted()
             && !self.storage.store.spool().is_read_only()
+            && !self.permission.is_metered()
             && shared::is_shared_url(&self.net.base.config(), &url)
             && self.catalogue.is_connected();
-        let looked = self.find_now(place, url, request, others);
-        may_ask && timeout(FIND_WITHIN, looked).await.unwrap_or(false)
+        let is_online = self.net.base.mode.now() == Mode::Online;
+        let limit = if is_online { ONLINE_WITHIN } else { FIND_WITHIN };
+        let looked = self.find_now(place, url, request, (others, is_online));
+        may_ask && timeout(limit, looked).await.unwrap_or(false)
     }
 
     async fn find_now(
@@ -130,18 +159,28 @@ impl Tier {
         place: &Place,
         url: CanonicalUrl,
         request: &HeaderMap,
-        others: Others,
+        (others, is_online): (Others, bool),
     ) -> bool {
         let rows = self.catalogue.find(&place.key(), url.host()).await;
         let Some(row) = self.choose(rows, request, others) else { return false };
         if self.is_kept_out(place, &row).await {
             return false;
         }
-        let Some(pull) = self.pull(place, url, row) else { return false };
-        let mut ended = pull.0.subscribe();
-        // Cannot fail: `pull` has the sender.
-        let stored = ended.wait_for(Option::is_some).await.map(|stored| *stored);
-        stored.is_ok_and(|stored| stored == Some(true))
+        let Some(mut pull) = self.pull(place, url, row, is_online) else { return false };
+        if is_online {
+            let is_early =
+                |state: &PullState| matches!(state, PullState::Queued | PullState::Waiting);
+            let begun = pull.wait_for(|state| !is_early(state));
+            if timeout(FIRST_BYTE_WITHIN, begun).await.is_err() {
+                if *pull.borrow() == PullState::Waiting {
+                    // The store is too slow while there is an origin.
+                    self.objects.breaker().failed(&TierError::Timeout);
+                }
+                return false;
+            }
+        }
+        let ended = pull.wait_for(|state| matches!(state, PullState::Ended { .. })).await;
+        ended.is_ok_and(|state| *state == PullState::Ended { stored: true })
     }
 
     /// Whether the spool has the same variant already, which this request must not use, or a person
@@ -179,32 +218,44 @@ impl Tier {
         }
     }
 
-    /// Joins or starts a pull. `None` if the store is left alone.
+    /// Joins or starts a pull. `None` if the store is left alone. If it `may_end_early`, it ends when
+    /// nobody waits for it.
     fn pull(
         self: &Arc<Self>,
         place: &Place,
         url: CanonicalUrl,
         row: FoundRow,
-    ) -> Option<Arc<Pull>> {
+        may_end_early: bool,
+    ) -> Option<watch::Receiver<PullState>> {
+        let place = place.clone().with_variant(&row.varies);
+        let key = RowKey::of(&place);
         let mut running = self.pulls.running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pull) = running.get(&place.key()) {
-            return Some(Arc::clone(pull));
+        if let Some(pull) = running.get(&key) {
+            return Some(pull.0.subscribe());
         }
         if !self.objects.breaker().admit() {
             return None;
         }
-        let pull = Arc::new(Pull(watch::Sender::new(None)));
-        running.insert(place.key(), Arc::clone(&pull));
-        let guard = PullGuard { tier: Arc::clone(self), place: place.clone(), stored: false };
-        self.net.base.tasks.spawn(guard.run(url, row));
-        Some(pull)
+        let pull = Arc::new(Pull(watch::Sender::new(PullState::Queued)));
+        let receiver = pull.0.subscribe();
+        running.insert(key, Arc::clone(&pull));
+        let guard = PullGuard { tier: Arc::clone(self), key, pull, stored: false };
+        self.net.base.tasks.spawn(guard.run(place, url, row, may_end_early));
+        Some(receiver)
     }
 
     /// Pulls the entry of a row. Returns whether it was stored.
-    async fn pull_one(&self, place: &Place, url: &CanonicalUrl, row: &FoundRow) -> bool {
+    async fn pull_one(
+        &self,
+        place: &Place,
+        url: &CanonicalUrl,
+        row: &FoundRow,
+        pull: &Pull,
+    ) -> bool {
         // Never closed.
         let Ok(_turn) = timeout(TURN_WITHIN, self.pulling.acquire()).await else { return false };
-        let pulled = timeout(PULL_WITHIN, self.pull_row(place, row)).await;
+        pull.0.send_replace(PullState::Waiting);
+        let pulled = timeout(PULL_WITHIN, self.pull_row(place, row, pull)).await;
         match pulled.unwrap_or(Err(PullError::Engine(TierError::Timeout))) {
             Ok(()) => {
                 self.objects.breaker().succeeded();
@@ -215,11 +266,12 @@ impl Tier {
             Err(PullError::Wrong(reason)) => {
                 // The store itself has answered.
                 self.objects.breaker().succeeded();
-                self.pulls.add_wrong(row.object);
+                self.pulls.add_wrong(row.object, WRONG_FOR);
                 let object = self.objects.name(&row.object);
                 warn!(%url, object, "an object of the archive tier is not used: {reason}");
             }
             Err(PullError::Engine(TierError::Spool(error))) => {
+                self.pulls.add_wrong(row.object, UNSTORED_FOR);
                 self.objects.breaker().succeeded();
                 warn!(error = error_chain(&error), %url, "an entry of the archive tier cannot be stored");
             }
@@ -228,11 +280,12 @@ impl Tier {
         false
     }
 
-    async fn pull_row(&self, place: &Place, row: &FoundRow) -> Result<(), PullError> {
+    async fn pull_row(&self, place: &Place, row: &FoundRow, pull: &Pull) -> Result<(), PullError> {
         let body = timeout(ANSWER_WITHIN, self.objects.get(&row.object)).await;
         let Some(body) = body.map_err(|_| TierError::Timeout)?? else {
             return Err(PullError::Wrong("it is missing in the object store"));
         };
+        pull.0.send_replace(PullState::Arriving);
         let mut object = IncomingObject { body, hasher: Sha256::new(), arrived: 0, row };
         let (start, rest) = object.start(place).await?;
         let store = &self.storage.store;
@@ -345,14 +398,19 @@ impl IncomingObject<'_> {
 /// Ends a pull for all who wait for it, also if its task panics.
 struct PullGuard {
     tier: Arc<Tier>,
-    place: Place,
+    key: RowKey,
+    pull: Arc<Pull>,
     stored: bool,
 }
 
 impl PullGuard {
-    async fn run(mut self, url: CanonicalUrl, row: FoundRow) {
-        let tier = Arc::clone(&self.tier);
-        self.stored = tier.pull_one(&self.place, &url, &row).await;
+    async fn run(mut self, place: Place, url: CanonicalUrl, row: FoundRow, may_end_early: bool) {
+        let (tier, pull) = (Arc::clone(&self.tier), Arc::clone(&self.pull));
+        self.stored = tokio::select! {
+            stored = tier.pull_one(&place, &url, &row, &pull) => stored,
+            // The origin answers the clients.
+            () = pull.0.closed(), if may_end_early => false,
+        };
     }
 }
 
@@ -360,8 +418,7 @@ impl Drop for PullGuard {
     fn drop(&mut self) {
         let running = &self.tier.pulls.running;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pull) = running.remove(&self.place.key()) {
-            pull.0.send_replace(Some(self.stored));
-        }
+        running.remove(&self.key);
+        self.pull.0.send_replace(PullState::Ended { stored: self.stored });
     }
 }
