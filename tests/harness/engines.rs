@@ -198,11 +198,17 @@ impl Engines {
     /// Sends a signal to every process of PostgreSQL, such as `STOP`.
     pub(crate) fn freeze_postgres(&self, signal: &str) {
         let main = self.postgres.as_ref().expect("it is running").id().to_string();
+        let send = |ids: &mut dyn Iterator<Item = &str>| {
+            let mut command = Command::new("kill");
+            command.arg(format!("-{signal}")).args(ids).stderr(Stdio::null());
+            command.status().unwrap().success()
+        };
+        // The main process first, so that it starts no others.
+        assert!(send(&mut std::iter::once(&*main)), "PostgreSQL has ended");
         let children = Command::new("ps").args(["-o", "pid=", "--ppid", &main]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
-        let mut command = Command::new("kill");
-        command.arg(format!("-{signal}")).arg(&main).args(children.split_whitespace());
-        assert!(command.status().unwrap().success());
+        // One of them may have ended since it was listed.
+        let _all_there = send(&mut children.split_whitespace());
     }
 
     /// A session in the catalogue that stays open.
