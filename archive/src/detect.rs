@@ -1,6 +1,6 @@
 //! Determines the kind and the identity of an archive.
 
-use std::io::{self, BufRead as _, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -15,6 +15,8 @@ use crate::har::Har;
 use crate::httrack::{self, Httrack};
 use crate::item::Source;
 use crate::mirror::{self, Mirror};
+use crate::refusal::{DiskFailed, ReadFault, classify_error};
+use crate::salvage::SalvagedWacz;
 use crate::wacz::Wacz;
 use crate::warc::Warc;
 
@@ -67,7 +69,10 @@ pub(crate) fn open(path: &Path, scheme: &str, local: &LocalHost) -> Result<Archi
     let file = &found.reader;
     let kind = read_kind(file).map_err(|error| inside(path, error))?;
     let source: Box<dyn Source> = match kind {
-        Some(ArchiveKind::Wacz) => Box::new(Wacz::open(file, path, local)?),
+        Some(ArchiveKind::Wacz) => match Wacz::open(file, path, local) {
+            Ok(wacz) => Box::new(wacz),
+            Err(error) => Box::new(SalvagedWacz::open(file, path, local)?.ok_or(error)?),
+        },
         Some(ArchiveKind::Har) => {
             let input = expand::open(file).map_err(|error| inside(path, error))?;
             Box::new(Har::open(input, path, local))
@@ -105,9 +110,15 @@ fn read_kind(file: &FileReader) -> io::Result<Option<ArchiveKind>> {
         return Ok(Some(ArchiveKind::Wacz));
     }
     let mut beginning = Vec::new();
-    let mut input = expand::open(file)?;
-    input.fill_buf()?;
-    input.take(BEGINNING).read_to_end(&mut beginning)?;
+    let mut input = expand::open(file)?.take(BEGINNING);
+    // If a small archive ends in the middle, its beginning is imported. `read_to_end` keeps what was
+    // read before an error.
+    match input.read_to_end(&mut beginning).map_err(classify_error) {
+        Err(ReadFault::Archive(_)) if !beginning.is_empty() => {}
+        Err(ReadFault::Archive(reason)) => return Err(reason.into()),
+        Err(ReadFault::Disk(error)) => return Err(io::Error::other(DiskFailed(error))),
+        Ok(_) => {}
+    }
     let text = beginning.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning).trim_ascii_start();
     Ok(match text.first() {
         Some(b'{') => Some(ArchiveKind::Har),

@@ -39,6 +39,7 @@ mod mirror;
 mod pending;
 mod refusal;
 mod report;
+mod salvage;
 mod types;
 mod wacz;
 mod warc;

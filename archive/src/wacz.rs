@@ -144,7 +144,7 @@ impl Source for Wacz {
     }
 }
 
-fn is_archive(name: &str) -> bool {
+pub(crate) fn is_archive(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     name.starts_with("archive/")
         && [".warc", ".warc.gz", ".warc.zst"].iter().any(|end| name.ends_with(end))

@@ -147,6 +147,81 @@ fn an_archive_of_browsertrix_is_imported() {
     assert_eq!(bench.body(picture), b"something");
 }
 
+/// An archive that ends in the middle: what came before is stored, and the report says so. It is
+/// stored for one person, because the missing rest may have a request with a cookie.
+#[test]
+fn the_beginning_of_a_truncated_archive_is_imported() {
+    let of = |url: &str, text: &str| {
+        let block = format!("HTTP/1.1 200 OK\r\n\r\n{text}");
+        support::response(url, "2024-05-01T10:00:00Z", block.as_bytes())
+    };
+    let last = "https://www.example.org/last";
+    // Text that hardly compresses, so that the end of the file is in the last body.
+    let long: String =
+        (0..2_000_u32).map(|n| format!("{:x}", n.wrapping_mul(2_654_435_761))).collect();
+    let records = [of(URL, "first"), of(last, &long)];
+    let (plain, compressed) = (records.concat(), members(&records));
+    let whole_gzip = gzip(&plain);
+    let name = "archive/data.warc.gz";
+    let package = json!({"resources": [{"path": name, "hash": sha256(&compressed)}]}).to_string();
+    // The directory follows, so that the WARC file ends in the middle as well.
+    let wacz =
+        support::zip(&[(name, &compressed, b""), ("datapackage.json", package.as_bytes(), b"")]);
+    let end_of_archive = 30 + name.len() + compressed.len();
+    for (name, whole) in [
+        ("a.warc", &plain[..]),
+        ("b.warc.gz", &compressed),
+        ("c.warc.gz", &whole_gzip),
+        ("d.wacz", &wacz[..end_of_archive]),
+    ] {
+        for missing in [30, 60, 500] {
+            let bench = Bench::new();
+            bench.import(&bench.write("before.warc", &of("https://www.example.org/before", "b")));
+            let path = bench.write(name, &whole[..whole.len() - missing]);
+            let report = bench.import(&path);
+            let first = bench.own(URL).unwrap_or_else(|| panic!("{name} {missing}: {report:?}"));
+            assert_eq!(support::body(&first), b"first", "{name} {missing}");
+            let stored = |url| bench.entry(url).or_else(|| bench.own(url));
+            assert!(stored(last).is_none(), "{name} {missing}: never a part of a body");
+            let reasons = format!("{:?}", report.refusals);
+            assert!(reasons.contains("in the middle"), "{name} {missing}: {reasons}");
+            assert!(reasons.contains(last), "{name} {missing}: {reasons}");
+            assert!(bench.entry("https://www.example.org/before").is_some(), "nothing is lost");
+            // The whole archive later adds the rest.
+            if name != "d.wacz" {
+                let report = bench.import(&bench.write(name, whole));
+                assert_eq!((report.refused, stored(last).is_some()), (0, true), "{report:?}");
+            }
+        }
+    }
+    // Nothing of the first record: the archive is refused.
+    let bench = Bench::new();
+    let path = bench.write("e.warc.gz", &compressed[..5]);
+    let refused = wwwoffle_archive::import(
+        &bench.spool,
+        &path,
+        &support::options(),
+        &wwwoffle_archive::PlainPlacement,
+        &mut |_| wwwoffle_archive::ImportControl::Continue,
+    );
+    assert!(refused.unwrap_err().is_unknown());
+}
+
+#[test]
+fn a_truncated_wacz_without_archives_is_refused() {
+    let wacz = support::zip(&[("datapackage.json", b"{}", b"")]);
+    let bench = Bench::new();
+    let path = bench.write("a.wacz", &wacz[..wacz.len() - 30]);
+    let refused = wwwoffle_archive::import(
+        &bench.spool,
+        &path,
+        &support::options(),
+        &wwwoffle_archive::PlainPlacement,
+        &mut |_| wwwoffle_archive::ImportControl::Continue,
+    );
+    assert!(refused.unwrap_err().to_string().contains("damaged ZIP"));
+}
+
 fn har(creator: &str, entries: &[Value]) -> Vec<u8> {
     let log = json!({
         "version": "1.2",

@@ -20,6 +20,12 @@ const LARGE_END: [u8; 4] = *b"PK\x06\x06";
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 const LOCAL: [u8; 4] = *b"PK\x03\x04";
 
+/// The flag of a member whose lengths are written after it.
+const STREAMED: u16 = 1 << 3;
+
+/// The most members that are read without a directory.
+const MAX_LOCAL: usize = 10_000;
+
 /// The id of the ZIP64 extra field.
 const LARGE: u16 = 1;
 
@@ -174,6 +180,49 @@ impl Directory {
         }
         Ok((self.file.part(start, member.packed), extra_bytes.unwrap_or_default()))
     }
+}
+
+/// The stored members of a ZIP file without a directory, by their local headers. The last one may
+/// be incomplete. A member whose length is only written after it counts as the last one, and its
+/// range ends with the file.
+pub(crate) fn local_members(file: &FileReader) -> io::Result<Vec<(String, FileReader)>> {
+    let (mut members, mut at) = (Vec::new(), 0_u64);
+    while members.len() < MAX_LOCAL {
+        let fixed = file.part(at, 30).small(30)?.unwrap_or_default();
+        let Some(header) = fixed.strip_prefix(&LOCAL).filter(|rest| rest.len() == 26) else {
+            break;
+        };
+        let mut numbers = Numbers(header);
+        let (_version, flags, method) = (numbers.two()?, numbers.two()?, numbers.two()?);
+        let (_time, crc) = (numbers.four()?, numbers.four()?);
+        let (packed, size) = (numbers.four()?, numbers.four()?);
+        let (name, extra) = (u64::from(numbers.two()?), u64::from(numbers.two()?));
+        let name_bytes = file.part(at + 30, name).small(name)?.unwrap_or_default();
+        let extra_bytes = file.part(at + 30 + name, extra).small(extra)?.unwrap_or_default();
+        let mut member = Member {
+            name: String::from_utf8_lossy(&name_bytes).into_owned(),
+            method,
+            is_encrypted: flags & 1 != 0,
+            crc,
+            packed: packed.into(),
+            size: size.into(),
+            offset: at,
+        };
+        member.enlarge(&extra_bytes)?;
+        let start = at + 30 + name + extra;
+        let is_streamed = flags & STREAMED != 0 && member.packed == 0;
+        let end = start.saturating_add(member.packed);
+        let is_last = is_streamed || end > file.len();
+        let length = if is_streamed { file.len() } else { member.packed };
+        if method == 0 && !member.is_encrypted && start < file.len() {
+            members.push((member.name, file.part(start, length)));
+        }
+        if is_last {
+            break;
+        }
+        at = end;
+    }
+    Ok(members)
 }
 
 fn large_end(file: &FileReader, locator: &[u8]) -> io::Result<(u64, u64, u64)> {
