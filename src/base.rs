@@ -2,6 +2,7 @@
 
 pub mod basic;
 pub(crate) mod blocking;
+pub(crate) mod bounded_program;
 pub mod clock;
 pub mod context;
 pub mod control_path;

@@ -48,6 +48,7 @@ use crate::server::slots::RequestSlots;
 use crate::site::context::{PageLimits, SiteContext};
 use crate::storage::context::StorageContext;
 use crate::storage::lists::describe::Pages;
+use crate::storage::lists::document::DocumentConverter;
 use crate::storage::lists::sessions;
 use crate::storage::store::Store;
 #[cfg(feature = "tier")]
@@ -130,7 +131,10 @@ impl Daemon {
         refuse_tier(&base, tier_secrets)?;
         let statistics = Arc::<Statistics>::default();
         let net = Arc::new(net(&base, &statistics)?);
-        let index_pages = Arc::new(Pages { local: base.local.clone() });
+        let index_pages = Arc::new(Pages {
+            local: base.local.clone(),
+            documents: DocumentConverter::new(Arc::clone(&base.live.config), store.spool().root()),
+        });
         let index = if store.spool().is_read_only() {
             let directory = run_directory::make(store.spool().root())?;
             Index::open_in(store.spool(), &directory, Some(index_pages))?

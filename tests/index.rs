@@ -1,5 +1,6 @@
 //! Lists, search, and the information about a stored page.
 
+mod documents;
 pub(crate) mod index_pages;
 mod info;
 mod info_buttons;

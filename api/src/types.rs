@@ -128,6 +128,10 @@ pub struct DaemonProcess {
     pub listen: Vec<String>,
     /// When the daemon was started.
     pub since: Timestamp,
+    /// The configured programs that do not exist or may not be executed, so that the documents of
+    /// their types are not searchable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_programs: Vec<String>,
 }
 
 /// The state of the link.

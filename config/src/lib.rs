@@ -121,6 +121,7 @@ pub use values::{
     password::{ControlPassword, PasswordError, PasswordHash, User, Users},
     plain::{HostNames, InterceptListen, Listen, SpoolDir},
     ports::{PortRange, PortRanges},
+    programs::{TextProgram, TextPrograms},
     quotas::{QuotaLimit, QuotaMeasure, QuotaPeriod, Quotas},
     texts::{AccessLogTo, LogTo, Markup, Program, Secret, SystemAccount, UserName},
     tier::{

@@ -17,6 +17,7 @@ pub(crate) mod parent;
 pub(crate) mod password;
 pub(crate) mod plain;
 pub(crate) mod ports;
+pub(crate) mod programs;
 pub(crate) mod quotas;
 pub(crate) mod shipped;
 pub(crate) mod texts;

@@ -2,6 +2,15 @@
 
 use std::str::FromStr;
 
+/// The beginnings of the media types of office documents.
+const OFFICE: [&str; 5] = [
+    "vnd.oasis.opendocument.",
+    "vnd.openxmlformats-officedocument.",
+    "vnd.ms-excel",
+    "vnd.ms-powerpoint",
+    "vnd.ms-word",
+];
+
 /// The maximum length of a media type that is distinguished, in bytes.
 const MAX_TYPE: usize = 100;
 
@@ -50,6 +59,9 @@ impl ContentClass {
             ("application", "pdf" | "postscript" | "epub+zip" | "rtf" | "msword") => {
                 ContentClass::Document
             }
+            ("application", name) if OFFICE.iter().any(|begin| name.starts_with(begin)) => {
+                ContentClass::Document
+            }
             ("image", _) => ContentClass::Image,
             ("audio" | "video", _) | ("application", "ogg") => ContentClass::Media,
             ("font", _) | ("application", "font-woff" | "font-woff2" | "vnd.ms-fontobject") => {
@@ -73,7 +85,7 @@ impl ContentClass {
 
     /// Whether the text of such a response can be searched.
     pub(crate) const fn has_words(self) -> bool {
-        matches!(self, ContentClass::Page | ContentClass::Text)
+        self.is_page()
     }
 
     pub(crate) fn number(self) -> i64 {
@@ -125,6 +137,11 @@ mod tests {
             ("Application/XHTML+XML", "application/xhtml+xml", ContentClass::Page),
             ("text/plain", "text/plain", ContentClass::Text),
             ("application/pdf", "application/pdf", ContentClass::Document),
+            (
+                "application/vnd.oasis.opendocument.text",
+                "application/vnd.oasis.opendocument.text",
+                ContentClass::Document,
+            ),
             (" image/svg+xml ;x", "image/svg+xml", ContentClass::Image),
             ("text/javascript", "text/javascript", ContentClass::Script),
             ("application/ld+json", "application/ld+json", ContentClass::Data),

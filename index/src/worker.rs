@@ -23,6 +23,10 @@ use crate::{apply, changed, schema, sessions};
 const READ_AT_ONCE: i64 = 256;
 const TEXT_AT_ONCE: usize = 4 << 20;
 
+/// The time after which no further page is read for a commit, because other work waits. Some
+/// documents take long.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+
 /// The niceness of the thread: serving has priority.
 const NICE: i32 = 10;
 
@@ -310,7 +314,7 @@ impl Worker {
         let Some(describe) = &self.describe else { return Ok(false) };
         let unread = unindexed_items(connection)?;
         let is_all = unread.is_empty();
-        let (mut read, mut length) = (Vec::new(), 0);
+        let (mut read, mut length, begun) = (Vec::new(), 0, Instant::now());
         for item in unread {
             let entry = match self.spool.entries(&item.place) {
                 Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
@@ -333,7 +337,7 @@ impl Worker {
             let description = description.map(crate::describe::Description::bounded);
             length += description.as_ref().map_or(0, |description| description.text.len());
             read.push((item.position.id, description));
-            if length > TEXT_AT_ONCE || self.work.is_called() {
+            if length > TEXT_AT_ONCE || begun.elapsed() > READ_WITHIN || self.work.is_called() {
                 break;
             }
         }

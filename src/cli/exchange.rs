@@ -10,7 +10,6 @@ use tempfile::NamedTempFile;
 use wwwoffle_archive::{ImportControl, ImportEvent, ImportReport, SHOWN, import};
 use wwwoffle_index::{Index, SessionRequest};
 use wwwoffle_spool::Spool;
-use wwwoffle_url::LocalHost;
 
 use super::args::ImportArgs;
 use super::control::{Control, invalid_response};
@@ -188,7 +187,7 @@ fn record_sessions(
 ) -> VerbResult<ExitStatus> {
     let why = match asked {
         Ok(asked) if asked.is_empty() => return Ok(ExitStatus::Done),
-        Ok(asked) => match record_session_requests(&own.spool, settings.local_host()?, asked) {
+        Ok(asked) => match record_session_requests(&own.spool, settings.index_pages()?, asked) {
             Ok(true) => return Ok(ExitStatus::Done),
             Ok(false) => "the index is not complete yet".to_owned(),
             Err(error) => error_chain(&error),
@@ -206,10 +205,10 @@ fn record_sessions(
 /// recorded.
 fn record_session_requests(
     spool: &Spool,
-    local: LocalHost,
+    pages: Pages,
     asked: EarlierRequests,
 ) -> Result<bool, wwwoffle_index::Error> {
-    let index = Index::open(spool, Some(Arc::new(Pages { local })))?;
+    let index = Index::open(spool, Some(Arc::new(pages)))?;
     for (began, asked) in asked {
         index.record_session_requests(began, asked);
     }

@@ -10,7 +10,6 @@ use super::failure::{VerbFailure, VerbResult};
 use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
-use crate::storage::lists::describe::Pages;
 
 /// The result of comparing the index with the files.
 #[derive(Debug, Default)]
@@ -46,7 +45,7 @@ pub(super) fn repair(settings: &Settings<'_>) -> VerbResult<IndexCheck> {
     let Some(wrong) = before.finding else { return Ok(before) };
     let fail = |error| VerbFailure::failed("the index cannot be repaired", &error);
     let spool = offline::spool(settings)?;
-    let pages = Pages { local: settings.local_host()? };
+    let pages = settings.index_pages()?;
     let index = Index::open(&spool, Some(Arc::new(pages))).map_err(fail)?;
     // `wait_until_current` adds the changed files to the index and rebuilds a damaged one. Compare
     // again to find out what else is wrong.

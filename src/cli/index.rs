@@ -23,7 +23,6 @@ use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
-use crate::storage::lists::describe::Pages;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::sessions;
@@ -65,7 +64,7 @@ impl Answerer {
         if let Some(control) = settings.daemon()? {
             return Ok(Self::Daemon(control));
         }
-        let local = settings.local_host()?;
+        let pages = settings.index_pages()?;
         offline::become_owner(&settings.spool()?, settings)?;
         // Fails if the spool is missing. `Spool::open` alone would create it.
         let root = reader(settings)?.root().to_owned();
@@ -75,7 +74,7 @@ impl Answerer {
         })?;
         let state = spool.state()?.0;
         let sessions = state.value(sessions::KEY).and_then(|text| text.parse().ok());
-        let index = Index::open(&spool, Some(Arc::new(Pages { local })))?;
+        let index = Index::open(&spool, Some(Arc::new(pages)))?;
         let (config, sessions) = (settings.config()?, sessions.unwrap_or_default());
         Ok(Self::Ourselves(Box::new(OpenedSpool { spool, index, config, sessions })))
     }

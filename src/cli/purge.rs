@@ -6,7 +6,6 @@ use jiff::Timestamp;
 use wwwoffle_index::{FILE, Index};
 use wwwoffle_spool::Spool;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
-use wwwoffle_url::LocalHost;
 
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
@@ -16,7 +15,6 @@ use super::{Terminal, VerbContext, args, offline};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::site::purge::page::{in_words, shared_in_words};
-use crate::storage::lists::describe::Pages;
 use crate::storage::purge::{self, PurgeTask};
 use crate::storage::store::timestamp;
 use wwwoffle_api::{
@@ -52,7 +50,7 @@ fn purge_without_daemon(settings: &Settings<'_>, dry_run: bool) -> VerbResult<Pu
     let (spool, config) = (offline::spool(settings)?, Arc::new(settings.config()?));
     let what = if dry_run { PurgeTask::Plan } else { PurgeTask::Purge };
     let (now, local): (Timestamp, _) = (timestamp(clock::now()), settings.local_host()?);
-    let index = index(&spool, &local)?;
+    let index = index(&spool, settings)?;
     let done = purge::purge((&spool, index.as_ref()), (config, local), what, now, |_| true);
     if let Some(index) = index {
         index.stop();
@@ -65,12 +63,12 @@ fn purge_without_daemon(settings: &Settings<'_>, dry_run: bool) -> VerbResult<Pu
 }
 
 /// Opens the index if it exists. Building it would take longer than a purge without it.
-fn index(spool: &Spool, local: &LocalHost) -> VerbResult<Option<Index>> {
+fn index(spool: &Spool, settings: &Settings<'_>) -> VerbResult<Option<Index>> {
     let is_there = SYSTEM_DISK.stamp(&spool.root().join(FILE)).is_ok_and(|stamp| stamp.is_some());
     if !is_there {
         return Ok(None);
     }
-    let pages = Pages { local: local.clone() };
+    let pages = settings.index_pages()?;
     let opened = Index::open(spool, Some(Arc::new(pages)));
     opened.map(Some).map_err(|error| VerbFailure::failed("the index cannot be opened", &error))
 }

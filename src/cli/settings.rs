@@ -1,8 +1,10 @@
 //! The options before the verb, combined with the configuration and the environment.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{cell::OnceCell, net::SocketAddr, time::Duration};
 
+use arc_swap::ArcSwap;
 use wwwoffle_config::{
     Config, ConfigLookup, Environment, EnvironmentParents, Faults, LoadedConfig, load,
 };
@@ -19,6 +21,8 @@ use crate::base::live::Live;
 use crate::base::service_manager::ServiceManager;
 use crate::daemon::activation;
 use crate::daemon::run::Start;
+use crate::storage::lists::describe::Pages;
+use crate::storage::lists::document::DocumentConverter;
 
 /// The spool of the service of the machine, as the package and its units name it.
 const SERVICE_SPOOL: &str = "/var/lib/wwwoffle";
@@ -166,6 +170,15 @@ impl<'a> Settings<'a> {
         let config = self.config()?;
         let port = config.startup.listen.as_slice().first().map_or(8080, SocketAddr::port);
         Ok(config.local_host.names.at(port, None))
+    }
+
+    /// Returns the reader of pages for the index, with the configured programs.
+    pub(crate) fn index_pages(&self) -> VerbResult<Pages> {
+        let config = Arc::new(ArcSwap::from_pointee(self.config()?));
+        Ok(Pages {
+            local: self.local_host()?,
+            documents: DocumentConverter::new(config, &self.spool()?),
+        })
     }
 
     /// Returns the configuration, which is read on the first call.

@@ -304,6 +304,10 @@ fn status(json: bool, context: &mut VerbContext<'_>) -> VerbResult {
     if status.process.read_only {
         writeln!(out, "             on a read-only file system: nothing is stored")?;
     }
+    for program in &status.process.missing_programs {
+        let program = shown::line(program);
+        writeln!(out, "not searched documents: {program} cannot be executed")?;
+    }
     writeln!(
         out,
         "daemon       {}, pid {}, since {:.0}",

@@ -1,7 +1,8 @@
 //! Status of the daemon, in the types of the API.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use wwwoffle_config::Config;
 use wwwoffle_spool::{OutgoingSummary, RequestState};
 use wwwoffle_url::Key;
 
@@ -10,6 +11,7 @@ use super::fetches;
 use super::queue::QueueRank;
 use crate::base::clock;
 use crate::base::owner::Owner;
+use crate::base::small_file::is_program;
 use crate::fetch::hold::HoldState;
 use crate::net::link::LinkClass;
 use crate::net::upstream::FailingParent;
@@ -60,6 +62,7 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
             read_only: context.storage.store.spool().is_read_only(),
             listen: context.base.listening.iter().map(ToString::to_string).collect(),
             since: timestamp(context.base.since),
+            missing_programs: missing_programs(&context.base.config()),
         },
         queue,
         downloads: downloads(caller),
@@ -70,6 +73,13 @@ fn with_queue(caller: &Caller, queue: QueueCounts) -> Status {
         },
         rejections: rejections(caller),
     }
+}
+
+/// Returns the programs for the texts of documents that cannot be executed.
+fn missing_programs(config: &Config) -> Vec<String> {
+    let programs = config.index_options.text_programs.iter().map(|(_, program)| &program.path);
+    let missing: BTreeSet<_> = programs.filter(|path| !is_program(path)).collect();
+    missing.into_iter().map(|path| path.display().to_string()).collect()
 }
 
 /// Returns the parent proxies that failed and are avoided.

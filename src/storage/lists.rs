@@ -6,6 +6,7 @@
 
 pub mod deletions;
 pub mod describe;
+pub mod document;
 pub mod found;
 pub mod query;
 pub mod recorded;

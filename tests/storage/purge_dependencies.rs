@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use serde_json::Value;
 use wwwoffle::storage::lists::describe::Pages;
+use wwwoffle::storage::lists::document::DocumentConverter;
 use wwwoffle::storage::purge::{PurgeTask, purge};
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
@@ -159,7 +160,8 @@ fn purged_while(act: impl Fn(&Spool, &Index)) -> Vec<String> {
     }
     let (spool, _) = Spool::open(root.path(), &Options::default()).unwrap();
     let local = LocalHost::default();
-    let index = Index::open(&spool, Some(Arc::new(Pages { local: local.clone() }))).unwrap();
+    let pages = Pages { local: local.clone(), documents: DocumentConverter::default() };
+    let index = Index::open(&spool, Some(Arc::new(pages))).unwrap();
     index.wait_until_current(true).unwrap();
     let config = Arc::new(Config::parse(AGE, Path::new("w.conf")).unwrap());
     let is_done = Cell::new(false);

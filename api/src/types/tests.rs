@@ -45,6 +45,7 @@ fn status() {
                 read_only: true,
                 listen: vec!["127.0.0.1:8080".into()],
                 since: time(),
+                missing_programs: Vec::new(),
             },
             queue: QueueCounts { waiting: 1, failed: 2, active: 3, asking: 0 },
             downloads: vec![DownloadItem {

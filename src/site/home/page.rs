@@ -120,6 +120,7 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
         || home.config_faults
         || home.template_faults > 0
         || process.read_only
+        || !process.missing_programs.is_empty()
         || home.was_full
         || space.is_some_and(|space| space.is_short)
 }
@@ -141,6 +142,7 @@ fn notices(home: &HomePage) -> View {
         failed: queue::failed(),
         read_only: home.status.process.read_only,
         was_full: home.was_full,
+        missing_programs: home.status.process.missing_programs.iter().map(|path| shown::text(path)).collect::<Vec<_>>(),
         // Number of hosts for which a client recently rejected our certificate.
         rejected: rejected(&home.status),
         refused: home.refused,

@@ -3,16 +3,16 @@
 //! The work is bounded: at most `MAX_BODY` bytes of a body are read, and text and parser have the
 //! limits of [`crate::storage::versions::text`] and [`wwwoffle_html::references`].
 //!
-//! The text of PDF files is not extracted. The available crates can use all memory on a small file,
-//! and a separate thread would not limit that. `docs/guide/search.md` has the measurements. A PDF
-//! is only found by its URL.
+//! The text of documents, such as PDF files, is extracted by the programs of the configuration
+//! ([`super::document`]).
 
-use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, LOCATION};
+use hyper::header::{CONTENT_LANGUAGE, CONTENT_TYPE, HeaderValue, LOCATION};
 use hyper::{HeaderMap, StatusCode};
 use wwwoffle_index::{ContentClass, Describe, Description, MAX_REFERENCES, Reference, essence};
 use wwwoffle_spool::Entry;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
+use super::document::DocumentConverter;
 use crate::storage::body_pieces::{PieceError, read_pieces};
 use crate::storage::versions::text;
 use wwwoffle_html::references::{BodyKind, Finder, HEAD, Viewport};
@@ -32,6 +32,8 @@ const LANGUAGE_WITHIN: usize = 4 << 10;
 pub struct Pages {
     /// The host names of this proxy, which a page may link to.
     pub local: LocalHost,
+    /// The converter of documents.
+    pub documents: DocumentConverter,
 }
 
 impl Describe for Pages {
@@ -39,6 +41,12 @@ impl Describe for Pages {
         let (status, fields) = head::read_response(entry.head()).ok()?;
         let mut description = Description::default();
         self.redirect(entry.url(), status, &fields, &mut description);
+        let media_type = essence(fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes));
+        if ContentClass::of(&media_type) == ContentClass::Document {
+            let text = self.documents.text(&media_type, entry, status, &fields);
+            description.text = text.unwrap_or_default();
+            return Some(description);
+        }
         let body = decoded(entry, status, &fields);
         let Some(Decoded { body, is_whole }) = body else {
             return Some(description).filter(|description| !description.references.is_empty());
@@ -46,10 +54,7 @@ impl Describe for Pages {
         description.is_cut = !is_whole;
         let content_type = fields.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         self.refer(entry.url(), content_type, &body, &mut description);
-        if matches!(
-            ContentClass::of(&essence(content_type.map(str::as_bytes))),
-            ContentClass::Style | ContentClass::Script
-        ) {
+        if matches!(ContentClass::of(&media_type), ContentClass::Style | ContentClass::Script) {
             // Readers do not see the text of styles and scripts.
             return Some(description);
         }

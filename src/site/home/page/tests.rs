@@ -25,6 +25,7 @@ fn home(mode: Mode) -> HomePage {
             read_only: false,
             listen: vec![],
             since: time(),
+            missing_programs: vec![],
         },
         queue: QueueCounts { waiting: 1, failed: 2, active: 0, asking: 0 },
         downloads: vec![],
