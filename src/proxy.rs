@@ -23,6 +23,7 @@ mod amend;
 pub mod ask;
 pub mod audience;
 pub mod body;
+pub mod captures;
 pub(crate) mod censor;
 pub mod choose;
 pub mod client_connection;

@@ -19,6 +19,7 @@ pub mod address;
 mod api;
 pub mod browser;
 mod caller;
+pub mod captures;
 pub mod certificates;
 pub mod configuration;
 pub mod context;

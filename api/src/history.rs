@@ -30,6 +30,9 @@ pub struct Version {
     pub bytes: u64,
     /// The `Content-Type`.
     pub content_type: Option<String>,
+    /// The URL of the capture, if the version came from a web archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<String>,
 }
 
 /// The body of `POST /api/history/restore` and `POST /api/history/delete`.

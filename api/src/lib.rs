@@ -1,5 +1,6 @@
 //! The types of the JSON API. The daemon sends them; the command line and the pages read them.
 
+mod captures;
 mod config;
 mod event;
 mod exchange;
@@ -24,6 +25,7 @@ mod statistics;
 mod types;
 mod usage;
 
+pub use captures::{Capture, CaptureList, CaptureRequest, GateResult, StoredCapture};
 pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
     ConfigUndo, ConfigVersion, ConfigVersions,

@@ -98,7 +98,7 @@ pub use schema::{
     Alias, AllowedHosts, AllowedUsers, Caching, CensorHeader, Config, DataSaver, DontCache,
     DontCompress, DontGet, FetchOptions, FtpOptions, Https, IndexOptions, Link, LocalNames,
     LocalNet, MimeTypes, ModifyHtml, OfflineOptions, OnlineOptions, Options, OwnPages, Protection,
-    Proxy, Purge, Startup, TierOptions, Tunnel,
+    Proxy, Purge, Startup, TierOptions, Tunnel, WebArchives,
 };
 pub use source::{explain::OptionExplanation, rule::UrlRules};
 pub use values::{
@@ -107,6 +107,7 @@ pub use values::{
         Age, AgeLimit, ParseSizeError, Percent, Permissions, RevalidationAge, Size, SizeLimit,
         SpaceLimit, VersionCount,
     },
+    archives::TimeGates,
     arguments::ArgumentNames,
     authorities::ExtraAuthorities,
     censored::{CensoredFields, FieldAction},

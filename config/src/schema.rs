@@ -122,7 +122,9 @@ pub use daemon::{
 pub use fetching::{DataSaver, FetchOptions, IndexOptions, MimeTypes, Purge};
 pub use html::ModifyHtml;
 pub use link::Link;
-pub use lists::{Alias, CensorHeader, DontCache, DontCompress, DontGet, FtpOptions, Proxy};
+pub use lists::{
+    Alias, CensorHeader, DontCache, DontCompress, DontGet, FtpOptions, Proxy, WebArchives,
+};
 pub use requests::{OfflineOptions, OnlineOptions};
 pub use secure::{Https, Tunnel};
 pub use tier::TierOptions;
@@ -234,6 +236,8 @@ config! {
     ftp_options: FtpOptions,
     /// URLs that have moved.
     alias: Alias,
+    /// Web archives.
+    web_archives: WebArchives,
     /// The lists.
     index_options: IndexOptions,
     /// The archive tier.

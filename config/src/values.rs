@@ -2,6 +2,7 @@
 
 pub(crate) mod aliases;
 pub(crate) mod amounts;
+pub(crate) mod archives;
 pub(crate) mod arguments;
 pub(crate) mod authorities;
 pub(crate) mod censored;

@@ -54,6 +54,7 @@ mod xml;
 
 pub use finder::Finder;
 pub(crate) use gather::with_query_encoded;
+pub use header::{FieldLink, field_links};
 pub use kind::{BodyKind, HEAD};
 
 /// The maximum number of links of one document.

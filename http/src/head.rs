@@ -89,6 +89,10 @@ pub const FORM: HeaderName = HeaderName::from_static("wwwoffle-form");
 /// The field of a stored request that holds the login record of its response.
 pub const LOGIN: HeaderName = HeaderName::from_static("wwwoffle-login");
 
+/// The field of a stored request that marks its response as the capture of a web archive. Its value
+/// is the URL of the capture there.
+pub const CAPTURE: HeaderName = HeaderName::from_static("wwwoffle-capture");
+
 /// The fields of a response with a proof that the server knows the password (RFC 7616 §3.5). The
 /// password could be guessed from it, so they are never written.
 const PROOFS: [&str; 2] = ["authentication-info", "proxy-authentication-info"];
@@ -120,11 +124,13 @@ pub fn write_request(request: &request::Parts) -> Vec<u8> {
 }
 
 /// Writes the head of a request as a part of an entry, which other people may read. Like
-/// [`write_request`], but `Referer` is shortened to its origin, because the URL of the referring
-/// page may contain a secret.
+/// [`write_request`], but without the mark of a capture, and `Referer` is shortened to its origin,
+/// because the URL of the referring page may contain a secret.
 #[must_use]
 pub fn write_recorded_request(mut request: request::Parts) -> Vec<u8> {
     shorten_referer(&mut request.headers);
+    // A client must not mark its responses.
+    request.headers.remove(CAPTURE);
     write_request(&request)
 }
 

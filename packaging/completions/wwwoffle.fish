@@ -107,6 +107,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand offline" -s h -l help 
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand autodial" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand auto" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -s r -l recursive -d 'Follow links up to this depth, and fetch the sub-resources of all pages' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l at -d 'With --from-archive: the copies closest to this time, such as 2020-05-01 [default: the latest]' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l within -d 'The pages to follow links to: any, protocol, host, site, directory or a URL-SPECIFICATION' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l pages -d 'Fetch at most this many pages, not counting their sub-resources' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l budget -d 'Fetch at most this much in all, such as 200M' -r
@@ -119,6 +120,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l from -d 'Also 
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l refresh -d 'Fetch the pages again even if they are stored'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l plan -d 'Fetch nothing, and show what would be fetched: measured for stored pages, estimated for others'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l json -d 'Print JSON: one object a line for each event'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l from-archive -d 'Store the copies that web archives have, in place of the pages of the sites. The archives of [web-archives] are asked, and learn the URLs'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l no-robots -d 'Ignore robots.txt and nofollow, by which a site asks programs not to fetch pages'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l whole -d 'Also fetch what the data saver leaves out'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l stylesheets -d 'Fetch style sheets'

@@ -5,11 +5,13 @@ use std::path::Path;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use jiff::Timestamp;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost, extract};
 
 use super::args::{FormArgs, GetArgs};
+use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
-use super::files::print_lines;
+use super::files::{print_json, print_lines};
 use super::plan;
 use super::progress::report;
 use super::verbs::{EventFormat, follow};
@@ -19,7 +21,7 @@ use crate::base::{shown, small_file};
 use crate::proxy::ask::MAX_KEPT_POST;
 use wwwoffle_api::plan::RunPlanRequest;
 use wwwoffle_api::runs::{FetchSpec, RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use wwwoffle_api::{FormMethod, FormToSend, GetRequest};
+use wwwoffle_api::{CaptureRequest, FormMethod, FormToSend, GetRequest, StoredCapture};
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
@@ -39,6 +41,9 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     }
     let urls = with_urls_of(typed.from.as_deref(), typed.urls, terminal)?;
     let control = settings.control()?;
+    if typed.from_archive {
+        return from_archive(urls, typed.at, typed.json, &control, terminal);
+    }
     if typed.plan {
         // If no option selects depth or sub-resources, a page is fetched with the sub-resources
         // that the configuration selects.
@@ -53,6 +58,36 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     }
     let wanted = GetRequest { urls, refresh: typed.refresh, form };
     follow(&control, "/api/get", &wanted, telling, terminal)
+}
+
+/// Stores the captures of pages in web archives. A page without one does not stop the others.
+fn from_archive(
+    urls: Vec<String>,
+    at: Option<Timestamp>,
+    json: bool,
+    control: &Control,
+    terminal: &mut Terminal<'_>,
+) -> VerbResult {
+    let mut status = ExitStatus::Done;
+    for url in urls {
+        let wanted = CaptureRequest { url: url.clone(), at, gate: None };
+        match control.post::<StoredCapture>("/api/captures/store", &wanted) {
+            Ok(stored) if json => print_json(&stored, terminal.stdout)?,
+            Ok(stored) => {
+                let (url, memento) =
+                    (shown::line(&stored.url), shown::line(&stored.capture.memento));
+                let (captured, bytes) = (stored.capture.captured, shown::bytes(stored.bytes));
+                writeln!(terminal.stdout, "{url}: {bytes}, copy of {captured:.0} from {memento}")?;
+            }
+            Err(VerbFailure::Said(ExitStatus::Failed, why)) => {
+                let url = shown::address(&url);
+                writeln!(terminal.stderr, "wwwoffle: {url}: {why}")?;
+                status = ExitStatus::Failed;
+            }
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(status)
 }
 
 /// Returns the fetch specification of a recursive fetch. `None` if no depth, no class of

@@ -6,12 +6,14 @@
 //! the page cannot access. It contains no token, and its links are complete URLs. Its element is a
 //! `div`, because browsers close an open paragraph before a `div`.
 
+use std::fmt::Write as _;
+
 use crate::page::links;
 use jiff::Timestamp;
 
 use crate::base::shown::{ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
-use crate::page::{Shell, view};
+use crate::page::{Shell, View, view};
 use wwwoffle_html::rewrite::Bar;
 use wwwoffle_html::rewrite::csp::style_source;
 
@@ -40,9 +42,61 @@ pub fn bar(
         index: links::host_list(&url),
     };
     let html = shell.page("bar.html", 200, &view).body;
+    Bar { style: style_of(&html), html }
+}
+
+/// Renders the banner of a capture from a web archive, for the end of a page in any encoding that
+/// extends ASCII. `memento` is the URL of the capture there.
+#[must_use]
+pub fn capture_banner(shell: &Shell, url: &str, memento: &str, captured: Timestamp) -> String {
+    let captured = ShownTime::new(captured, &shell.zone);
+    let text = tr("This is not the page of its site, but a copy of {when} from a web archive.")
+        .with("when", captured.text);
+    let ways = [(Some(memento), tr("The copy in the archive")), (None, tr("Versions"))];
+    let links: Vec<_> = ways
+        .into_iter()
+        .filter_map(|(memento, label)| {
+            let href = match memento {
+                Some(memento) => ShownUrl::new(memento).href?,
+                None => format!("{}{}", shell.origin.as_str(), links::history(url)),
+            };
+            Some(view! { href, label })
+        })
+        .collect();
+    ascii(&banner(shell, &text, &links))
+}
+
+/// Renders the banner of a page that is missing at its origin, with a link to its captures in web
+/// archives.
+#[must_use]
+pub fn missing_banner(shell: &Shell, url: &str) -> Bar {
+    let text = tr("The site says that this page is missing. A web archive may have a copy.");
+    let href = format!("{}{}", shell.origin.as_str(), links::captures(url));
+    let html = banner(shell, &text, &[view! { href, label: tr("Look for it in web archives") }]);
+    Bar { style: style_of(&html), html }
+}
+
+fn banner(shell: &Shell, text: &Text, links: &[View]) -> String {
+    shell.page("banner.html", 200, &view! { text, links }).body
+}
+
+/// Escapes all characters beyond ASCII, since the encoding of the page is not known.
+fn ascii(html: &str) -> String {
+    let mut escaped = String::with_capacity(html.len());
+    for character in html.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+        } else {
+            // Writing to a string does not fail.
+            let _written = write!(escaped, "&#{};", u32::from(character));
+        }
+    }
+    escaped
+}
+
+fn style_of(html: &str) -> String {
     let style = html.split_once("<style>").and_then(|(_, rest)| rest.split_once("</style>"));
-    let style = style_source(style.map_or("", |(style, _)| style));
-    Bar { html, style }
+    style_source(style.map_or("", |(style, _)| style))
 }
 
 /// Returns the age of an event in the largest unit that it spans at least twice, or else in
@@ -97,6 +151,26 @@ mod tests {
             let shown = bar(&testing::shell(), &url, None, testing::time(), false);
             assert_eq!(shown.html.matches('<').count(), 26, "{}", shown.html);
             assert!(!shown.html.contains("hunter2"), "{}", shown.html);
+        }
+    }
+
+    #[test]
+    fn banners_are_ascii_and_show_hostile_urls_as_text() {
+        let shell = testing::shell();
+        let memento = "https://archive.example/web/20240501100000id_/http://a.example/é";
+        let html = capture_banner(&shell, "http://a.example/", memento, testing::time());
+        assert!(html.is_ascii() && html.contains("2026-11-20 12:00"), "{html}");
+        assert!(html.contains("/history/?http://a.example/"), "{html}");
+        let bar = missing_banner(&shell, "http://a.example/?b=<c>");
+        assert!(bar.html.contains("/captures/?http://a.example/%3Fb%3D%3Cc%3E\""), "{}", bar.html);
+        for url in testing::hostile() {
+            let html = capture_banner(&shell, &url, &url, testing::time());
+            let count = html.matches('<').count();
+            assert!(count == 14 || count == 12, "{count} in {html}");
+            assert!(!html.contains("hunter2"), "{html}");
+            let bar = missing_banner(&shell, &url);
+            assert_eq!(bar.html.matches('<').count(), 12, "{}", bar.html);
+            assert!(!bar.html.contains("hunter2"), "{}", bar.html);
         }
     }
 

@@ -28,6 +28,12 @@ pub fn history(url: &str) -> String {
     format!("/history/?{}", argument(url))
 }
 
+/// Returns the address of the page that looks for captures of `url` in web archives.
+#[must_use]
+pub fn captures(url: &str) -> String {
+    format!("/captures/?{}", argument(url))
+}
+
 /// Returns the address of the page with the details of `url`.
 #[must_use]
 pub fn info(url: &str) -> String {

@@ -130,6 +130,11 @@ impl PageLink {
         Some(Self::to(links::info(url), tr("Details")))
     }
 
+    pub(crate) fn captures(url: &str) -> Option<Self> {
+        linkable(url)?;
+        Some(Self::to(links::captures(url), tr("Look for it in web archives")))
+    }
+
     pub(crate) fn versions(url: &str) -> Option<Self> {
         linkable(url)?;
         Some(Self::to(links::history(url), tr("Older versions")))

@@ -16,6 +16,7 @@ use wwwoffle_spool::RequesterLocation;
 use wwwoffle_url::CanonicalUrl;
 
 use super::audience::Audience;
+use super::captures;
 use super::decide::{DecisionInput, MethodKind, Queueing};
 use super::http2::UndeclaredBody;
 use super::intent::{Intent, wants_event_stream};
@@ -197,8 +198,9 @@ impl ProxyRequest {
             dated: false,
             form_answer: bare.is_form_answer(),
         };
+        let offers = captures::is_offered(context, &config, &bare);
         let modification =
-            Modification::of(&config, mode, &bare, &owner, &mut head, extensions.get());
+            Modification::of(&config, mode, &bare, &owner, &mut head, extensions.get(), offers);
         let is_file = config.dont_compress.file_ext.matches_path(bare.path());
         let codings = coding_terms(&mut head.fields, modification.as_ref(), &asked, is_file);
         Self {

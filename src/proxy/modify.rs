@@ -35,7 +35,7 @@ use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::base::owner::Owner;
 use crate::page::Shell;
-use crate::page::bar::bar;
+use crate::page::bar::{bar, missing_banner};
 use crate::page::context::PageReader;
 use crate::proxy::context::ProxyContext;
 use crate::storage::store::timestamp;
@@ -71,6 +71,8 @@ pub(super) struct Modification {
     changes: Option<Changes>,
     /// Whether the page may have a bar.
     has_bar: bool,
+    /// Whether a page that is missing at its origin gets a banner that leads to web archives.
+    has_captures: bool,
     /// For an image: whether to stop the animation.
     is_still: bool,
     /// For a picture of a page: its recompression.
@@ -93,7 +95,8 @@ enum BrowserUse {
 
 impl Modification {
     /// The configured modifications for a request, and those for the gateway, which modifies every
-    /// response; `None` if there are no changes.
+    /// response; `None` if there are no changes. `offers_captures` says whether captures of the page
+    /// are offered if it is missing.
     pub(super) fn of(
         config: &Arc<Config>,
         mode: Mode,
@@ -101,12 +104,14 @@ impl Modification {
         owner: &Owner,
         head: &mut ClientHead,
         gateway_mark: Option<&Arc<GatewayMark>>,
+        offers_captures: bool,
     ) -> Option<Self> {
         let (options, parts) = (&config.modify_html, UrlParts::of(url));
-        let may_be_modified = head.method == Method::GET
-            && *options.enable_modify_html.of(&parts)
+        let is_plain = head.method == Method::GET
             && !head.fields.contains_key(RANGE)
             && !RequestControl::of(&head.fields).no_transform;
+        let has_captures = is_plain && head.audience.intent == Intent::Person && offers_captures;
+        let may_be_modified = is_plain && *options.enable_modify_html.of(&parts);
         let used = if may_be_modified { used_as(&head.fields, head.audience.intent) } else { None };
         let changes = match used {
             Some(BrowserUse::Window) => Some(changes(config, &parts, true)),
@@ -117,11 +122,15 @@ impl Modification {
         let changes = changes.filter(|changes| has_bar || !changes.is_empty());
         let is_still = used.is_some() && *options.disable_animated_gif.of(&parts);
         let recompression = Recompression::of(config, url, head);
-        let is_any =
-            changes.is_some() || is_still || recompression.is_some() || gateway_mark.is_some();
+        let is_any = changes.is_some()
+            || has_captures
+            || is_still
+            || recompression.is_some()
+            || gateway_mark.is_some();
         is_any.then(|| Self {
             changes,
             has_bar,
+            has_captures,
             is_still,
             recompression,
             url: url.clone(),
@@ -145,7 +154,7 @@ impl Modification {
     /// Whether the response is sent without a coding if it is modified. A picture that is
     /// recompressed has none.
     pub(super) fn undoes_codings(&self) -> bool {
-        self.changes.is_some() || self.is_still || self.gateway_mark.is_some()
+        self.changes.is_some() || self.has_captures || self.is_still || self.gateway_mark.is_some()
     }
 
     /// Whether the response must be decoded, whatever its type.
@@ -178,6 +187,9 @@ impl Modification {
         }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         let content_type = content_type.as_ref().and_then(|value| value.to_str().ok());
+        if self.has_captures && is_missing(answer.status()) {
+            return self.offer_captures(context, content_type, answer);
+        }
         match (content_essence(answer.headers()).as_str(), &self.changes) {
             (kind @ ("text/html" | XHTML), Some(changes)) if may_change(&answer) => {
                 let mut changes = changes.clone();
@@ -205,6 +217,25 @@ impl Modification {
 }
 
 impl Modification {
+    /// Adds a banner to the page with which an origin says that a page is missing.
+    fn offer_captures(
+        &self,
+        context: &ProxyContext,
+        content_type: Option<&str>,
+        mut answer: Response<Body>,
+    ) -> Response<Body> {
+        let is_page = content_essence(answer.headers()) == "text/html" && is_unchanged(&answer);
+        let url = BrowserUrl::parse(self.url.as_str(), None).ok().filter(|_| is_page);
+        let Some(url) = url else { return answer };
+        let shell = context.pages.shell(&self.reader);
+        let bar = Some(missing_banner(&shell, self.url.as_str()));
+        let changes = Changes { bar, ..Changes::default() };
+        amend(answer.headers_mut(), &changes);
+        let known = SpoolKnown::new(context, &self.config, &self.owner);
+        let page = Rewriter::new(changes.into(), Arc::new(known), url, content_type);
+        changed(answer, |body| body::page(context.storage.store.clone(), body, page))
+    }
+
     fn removes_scripts(&self) -> bool {
         self.changes.as_ref().is_some_and(|changes| changes.cuts.contains(&Removal::Scripts))
     }
@@ -310,8 +341,17 @@ fn changes(config: &Config, url: &UrlParts<'_>, is_window: bool) -> Changes {
 
 /// Whether a response may be modified, and has a whole body without a coding.
 fn may_change(answer: &Response<Body>) -> bool {
+    answer.status() == StatusCode::OK && is_unchanged(answer)
+}
+
+/// Whether a status says that the page does not exist, or no longer.
+fn is_missing(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
+}
+
+/// Whether a response is that of an origin, with a body without a coding that may be transformed.
+fn is_unchanged(answer: &Response<Body>) -> bool {
     answer.extensions().get::<OriginResponseMark>().is_some()
-        && answer.status() == StatusCode::OK
         && !answer.headers().contains_key(CONTENT_ENCODING)
         && !ResponseControl::of(answer.headers()).no_transform
 }

@@ -10,8 +10,8 @@ use super::audience::Audience;
 use super::body::{self, Body};
 use super::intent::Intent;
 use super::memento::NotChosen;
-use super::offline;
 use super::status::CacheStatus;
+use super::{captures, offline};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::net::upstream::{CertificateFault, Failure, TlsFault};
@@ -170,11 +170,19 @@ fn message_with_offers(
         Message::MustAsk { .. } => true,
         _ => false,
     };
+    let is_gone = matches!(
+        notice,
+        Message::OriginFailed {
+            failure: OriginFailure::UnknownHost | OriginFailure::Refused | OriginFailure::Parent(_),
+            ..
+        }
+    );
+    let has_captures = is_gone && captures::is_offered(context, &ask.start.config, &ask.bare);
     let (url, token) = offline::offered_fetch(context, ask);
     let token = token.filter(|_| can_be_had_later);
     let fetch = token.as_deref().map(|token| FetchOffer { url: &url, token });
     let shell = context.pages.shell(&ask.reader());
-    let page = page_with(&shell, notice, &Aid { fetch, likes: &[] });
+    let page = page_with(&shell, notice, &Aid { fetch, likes: &[], has_captures });
     with_status(render(&shell, page), status)
 }
 

@@ -12,7 +12,7 @@ use super::ask::ProxyRequest;
 use super::body::{self, Body, WholeBody};
 use super::status::CacheStatus;
 use super::verdict::exchange;
-use super::{ranges, recode, reply};
+use super::{captures, ranges, recode, reply};
 use crate::base::mode::Mode;
 use crate::base::{clock, owner};
 use crate::proxy::context::ProxyContext;
@@ -81,6 +81,10 @@ pub(super) fn build_response(
     conditions: &Conditions,
 ) -> Response<Body> {
     context.storage.index.record_use(copy.entry.place(), timestamp(clock::now()));
+    if let Some(response) = captures::redirect_to_version(context, ask, copy) {
+        return response;
+    }
+    captures::mark(&mut fields, copy);
     let delivery = ask.codings.deliver(copy.status, &fields);
     delivery.amend(&mut fields);
     set_age(&mut fields, exchange(copy), clock::now());

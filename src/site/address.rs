@@ -23,6 +23,8 @@ pub enum AddressPage {
     History,
     /// `/missing/`: similar stored pages.
     Missing,
+    /// `/captures/`: copies in web archives.
+    Captures,
 }
 
 impl AddressPage {
@@ -34,6 +36,7 @@ impl AddressPage {
             Self::Records => "/info/warc",
             Self::History => "/history/",
             Self::Missing => "/missing/",
+            Self::Captures => "/captures/",
         }
     }
 
@@ -45,6 +48,7 @@ impl AddressPage {
             Self::Records => tr("The stored records of a page (WARC)"),
             Self::History => tr("Versions of a page"),
             Self::Missing => tr("Similar saved pages"),
+            Self::Captures => tr("Copies in web archives"),
         }
     }
 }
@@ -81,8 +85,8 @@ mod tests {
 
     #[test]
     fn the_page_asks_for_an_address_and_explains_errors() {
-        use AddressPage::{History, Info, Missing, Records, Request, Source};
-        for about in [Info, Request, Source, Records, History, Missing] {
+        use AddressPage::{Captures, History, Info, Missing, Records, Request, Source};
+        for about in [Info, Request, Source, Records, History, Missing, Captures] {
             let asked = page(&shell(), about, None);
             assert_harmless(&asked);
             assert_eq!(asked.status, 200);

@@ -50,6 +50,8 @@ pub struct PageLimits {
     pub exports: Arc<Semaphore>,
     /// The permits for source pages, each of which is completely in memory.
     pub sources: Arc<Semaphore>,
+    /// The permits for look-ups in web archives.
+    pub captures: Arc<Semaphore>,
     /// The permits for event streams.
     pub streams: Arc<Semaphore>,
     /// The numbers of the queue, shared by the event streams.
@@ -61,6 +63,7 @@ impl Default for PageLimits {
         Self {
             exports: Arc::new(Semaphore::new(crate::site::lists::export::AT_ONCE)),
             sources: Arc::new(Semaphore::new(crate::site::info::source::AT_ONCE)),
+            captures: Arc::new(Semaphore::new(crate::site::captures::AT_ONCE)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             counts: SharedCounts::default(),
         }

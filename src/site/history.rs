@@ -22,9 +22,11 @@ use self::page::LineCounts;
 use super::caller::Caller;
 use super::info::InfoError;
 use crate::base::owner::{Owner, Places};
+use crate::page::bar::capture_banner;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
+use crate::proxy::captures::{capture_in, capture_of};
 use crate::proxy::recode;
 use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
@@ -79,7 +81,7 @@ pub(super) async fn of(
     url: &str,
 ) -> Result<(History, Option<PageVersions>), InfoError> {
     let (url, found) = find(context, owner, url).await?;
-    let history = match &found {
+    let mut history = match &found {
         None => version_list::of(&url, None, &[]),
         Some(PageVersions { left_over: Some(newest), older, .. }) => {
             let all: Vec<_> = std::iter::once(newest).chain(older).cloned().collect();
@@ -87,7 +89,37 @@ pub(super) async fn of(
         }
         Some(found) => version_list::of(&url, Some(&found.current.entry), &found.older),
     };
+    if let Some(found) = &found {
+        mark_captures(context, &mut history, found).await?;
+    }
     Ok((history, found))
+}
+
+/// Notes which older versions came from a web archive. Only their entries say so.
+async fn mark_captures(
+    context: &SiteContext,
+    history: &mut History,
+    found: &PageVersions,
+) -> Result<(), wwwoffle_spool::Error> {
+    let place = found.current.entry.place().clone();
+    let older = history.versions.iter().filter(|version| !version.present);
+    let stored: Vec<_> = older.map(|version| version.stored).collect();
+    let look = move |spool: &wwwoffle_spool::Spool| {
+        let mut captures = Vec::new();
+        for stored in stored {
+            let entry = spool.version(&place, stored)?.found();
+            let capture = entry.and_then(|entry| capture_in(entry.request()));
+            captures.extend(capture.map(|capture| (stored, capture)));
+        }
+        Ok(captures)
+    };
+    for (stored, capture) in context.storage.store.run(look).await? {
+        let marked = history.versions.iter_mut().find(|version| version.stored == stored);
+        if let Some(version) = marked {
+            version.capture = Some(capture);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the canonical URL without credentials, and its stored entry with the older versions:
@@ -200,7 +232,9 @@ async fn serve_version(caller: &Caller, copy: &Arc<StoredCopy>) -> Response<Body
     let url = copy.entry.url();
     let mut body = recode::body(delivery, body::stored(&caller.context.storage.store, copy, None));
     if is_page(&theirs) {
-        body = base_element::insert_base(body, url).await;
+        let banner = capture_of(copy)
+            .map(|memento| capture_banner(&caller.shell, url, memento, copy.entry.received()));
+        body = base_element::insert_base(body, url, banner).await;
     }
     let mut response = caller.other(copy.status, None, body);
     let fields = response.headers_mut();

@@ -24,9 +24,9 @@ use super::route::{
 };
 use super::statistics::metrics;
 use super::{
-    browser, certificates, configuration, control, entries, fetches, former, gateway, history,
-    home, info, lists, local_files, missing, monitor, purge, queue, search, statistics, status,
-    usage,
+    browser, captures, certificates, configuration, control, entries, fetches, former, gateway,
+    history, home, info, lists, local_files, missing, monitor, purge, queue, search, statistics,
+    status, usage,
 };
 use crate::base::mode::ModeSetting::{Auto, Autodial, Offline, Online};
 use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
@@ -264,6 +264,12 @@ pub(super) const ROUTES: &[Route] = &[
     call(&["/api/purge"], Change, |caller, call| lines_of_body(caller, call, purge::call::start)),
     query(&["/api/pins"], |caller, _| json_later(caller, purge::call::pins(caller))),
     call(&["/api/pins"], Change, answer!(purge::call::pin)),
+    // Copies in web archives.
+    page(&["/captures", "/captures/"], show!(captures::show, arguments)),
+    form(&["/control/captures/find"], Request, submit!(captures::find)),
+    form(&["/control/captures/store"], Request, submit!(captures::keep)),
+    call(&["/api/captures"], Request, answer!(captures::call::find)),
+    call(&["/api/captures/store"], Request, answer!(captures::call::keep)),
     // One URL.
     page(&["/info", "/info/", "/info/url", "/info/content"], show_later!(info::show, arguments)),
     download(&["/info/source"], show_later!(source::show, arguments)),

@@ -6,6 +6,7 @@ use crate::{
     source::rule::UrlRules,
     values::{
         aliases::Aliases,
+        archives::TimeGates,
         censored::CensoredFields,
         hosts::HostList,
         media::{Extensions, MediaTypes},
@@ -113,5 +114,15 @@ section! {
     "alias" => Alias {
         /// The old URLs and their new ones; browsers are redirected there.
         "urls" => urls: Aliases = "[]", Live, Trust;
+    }
+}
+
+section! {
+    /// Web archives, from which a person can get the captures of pages that are missing.
+    "web-archives" => WebArchives {
+        /// The TimeGates (RFC 7089) that look up captures. When a person looks a page up, each of them learns its URL, with its arguments. Only URLs of public hosts are sent, and never a user name or a password. Without an address nothing is offered and nothing is sent.
+        "time-gates" => time_gates: TimeGates = "[]", Live, Trust;
+        /// Whether captures are offered for a page that is missing: its host does not exist or refuses connections, or it answers 404 or 410.
+        "offer" => offer: UrlRules<bool> = "true", Live, Ordinary;
     }
 }

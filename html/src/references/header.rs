@@ -7,6 +7,50 @@ use super::link;
 /// The relations that browsers honour in `Link` fields.
 const HEEDED: [&str; 4] = ["preload", "modulepreload", "prefetch", "stylesheet"];
 
+/// A link of a `Link` field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldLink {
+    /// The target, as written.
+    pub target: String,
+    /// The parameters, with their names in lower case.
+    parameters: Vec<(String, String)>,
+}
+
+impl FieldLink {
+    /// The first parameter of this name (RFC 8288 §3).
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.parameters.iter().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Whether the link has this relation to the resource of its response.
+    #[must_use]
+    pub fn has_relation(&self, relation: &str) -> bool {
+        let mut relations = self.get("rel").unwrap_or_default().split_ascii_whitespace();
+        self.get("anchor").is_none() && relations.any(|own| own.eq_ignore_ascii_case(relation))
+    }
+}
+
+/// The links of one `Link` field. The list ends before the first invalid link.
+///
+/// ```
+/// let field = "<http://a.example/>; rel=\"original\", </m>; rel=memento; datetime=\"x\"";
+/// let links: Vec<_> = wwwoffle_html::references::field_links(field).collect();
+/// assert!(links[0].has_relation("original") && links[0].target == "http://a.example/");
+/// assert_eq!(links[1].get("datetime"), Some("x"));
+/// ```
+pub fn field_links(field: &str) -> impl Iterator<Item = FieldLink> + '_ {
+    let mut rest = field;
+    std::iter::from_fn(move || {
+        let (tag, after) = next(rest)?;
+        rest = after;
+        let mut parameters = tag.attributes;
+        let (_, target) = parameters.remove(0);
+        Some(FieldLink { target, parameters })
+    })
+}
+
 /// Parses the value of one field.
 pub(super) fn read(field: &str, gather: &mut Collector) {
     let mut rest = field;

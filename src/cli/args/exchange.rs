@@ -110,7 +110,7 @@ fn session(text: &str) -> Result<usize, &'static str> {
 }
 
 /// Parses a time, or a day in the time zone of this machine.
-fn moment(text: &str) -> Result<Timestamp, &'static str> {
+pub(super) fn moment(text: &str) -> Result<Timestamp, &'static str> {
     let day = |text: &str| {
         let day: Date = text.parse().ok()?;
         day.to_zoned(TimeZone::system()).ok().map(|time| time.timestamp())

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use jiff::Timestamp;
 use wwwoffle_config::Size;
 
 use wwwoffle_api::fetch_spec::{MAX_DEPTH, PartClass};
@@ -25,6 +26,14 @@ pub(crate) struct GetArgs {
     /// Print JSON: one object a line for each event.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Store the copies that web archives have, in place of the pages of the sites. The archives of
+    /// [web-archives] are asked, and learn the URLs.
+    #[arg(long, conflicts_with_all = ["refresh", "depth", "plan", "data", "upload"])]
+    pub(crate) from_archive: bool,
+    /// With --from-archive: the copies closest to this time, such as 2020-05-01 [default: the
+    /// latest].
+    #[arg(long, value_name = "TIME", requires = "from_archive", value_parser = super::exchange::moment)]
+    pub(crate) at: Option<Timestamp>,
     #[command(flatten)]
     pub(crate) reach: RunLimitArgs,
     #[command(flatten)]

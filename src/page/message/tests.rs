@@ -208,7 +208,8 @@ fn a_fetchable_page_has_a_button_and_similar_pages() {
         url: "http://www.a.example/p".to_owned(),
         version: (time(), time()),
     }];
-    let aid = Aid { fetch: Some(FetchOffer { url, token: "ab12" }), likes: &likes };
+    let aid =
+        Aid { fetch: Some(FetchOffer { url, token: "ab12" }), likes: &likes, has_captures: true };
     for mode in [Mode::Online, Mode::Offline] {
         let shell = Shell { mode, ..shell() };
         let page = page_with(&shell, &message, &aid);
@@ -255,7 +256,7 @@ fn hostile_values_are_text() {
                 version: (time(), time()),
             }];
             let fetch = Some(FetchOffer { url: hostile, token: "ab12" });
-            let aid = Aid { fetch, likes: &likes };
+            let aid = Aid { fetch, likes: &likes, has_captures: true };
             for mode in [Mode::Online, Mode::Offline] {
                 let shell = Shell { mode, ..shell() };
                 assert_harmless(&page_with(&shell, &message, &aid));

@@ -5,7 +5,7 @@ use crate::page::links;
 use super::texts::MessageText;
 use super::{Message, OriginFailure};
 use crate::base::shown::{ShownTime, ShownUrl};
-use crate::page::ways::{FetchOffer, SimilarPage, copy_of, fetch_form, similar_pages};
+use crate::page::ways::{FetchOffer, PageLink, SimilarPage, copy_of, fetch_form, similar_pages};
 use crate::page::{RenderedPage, Shell, view};
 
 /// The offers that depend on the request, in addition to the offers of the message itself.
@@ -15,6 +15,8 @@ pub struct Aid<'a> {
     pub fetch: Option<FetchOffer<'a>>,
     /// Stored URLs of the same host that resemble the requested one.
     pub likes: &'a [SimilarPage],
+    /// Whether captures in web archives are offered.
+    pub has_captures: bool,
 }
 
 /// Renders the page.
@@ -43,6 +45,12 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Rendere
         }),
         _ => None,
     };
+    let mut ways = message.ways(shell.mode);
+    if aid.has_captures
+        && let Some(captures) = message.requested_url().and_then(PageLink::captures)
+    {
+        ways.insert(0, captures);
+    }
     let view = view! {
         certificate,
         status,
@@ -51,7 +59,7 @@ pub fn page_with(shell: &Shell, message: &Message<'_>, aid: &Aid<'_>) -> Rendere
         detail: message.detail(),
         rule: message.rule(),
         advice,
-        ways: message.ways(shell.mode),
+        ways,
         url: message.requested_url().map(ShownUrl::new),
         kept: message.stored_copy().map(|copy| view! {
             url: ShownUrl::new(copy.url),

@@ -26,7 +26,7 @@ fn modification(options: &str, method: &Method, request: &[(&str, &str)]) -> Opt
     let url = CanonicalUrl::parse("http://a.example/x", &LocalHost::default()).unwrap();
     let owner = Owner::of(IpAddr::V4(Ipv4Addr::LOCALHOST), None);
     let mut head = ClientHead::new(method.clone(), Version::HTTP_11, fields(request));
-    Modification::of(&config, Mode::Offline, &url, &owner, &mut head, None)
+    Modification::of(&config, Mode::Offline, &url, &owner, &mut head, None, false)
 }
 
 #[test]

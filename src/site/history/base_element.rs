@@ -15,8 +15,12 @@ use crate::proxy::body::Body;
 const LOOKED_AT: usize = 64 << 10;
 
 /// Inserts the element into a page that came from `url`, if the page needs it and has a place for
-/// it.
-pub(in crate::site) async fn insert_base(mut body: Body, url: &str) -> Body {
+/// it. Appends `banner`, in ASCII, unless the page has an encoding that does not extend ASCII.
+pub(in crate::site) async fn insert_base(
+    mut body: Body,
+    url: &str,
+    banner: Option<String>,
+) -> Body {
     let (mut frames, mut beginning) = (Vec::new(), Vec::new());
     while beginning.len() < LOOKED_AT
         && let Some(frame) = body.frame().await
@@ -30,6 +34,8 @@ pub(in crate::site) async fn insert_base(mut body: Body, url: &str) -> Body {
             break;
         }
     }
+    let banner = banner.filter(|_| is_ascii_text(&beginning));
+    let end = banner.map(|banner| Ok(Frame::data(Bytes::from(banner))));
     if let Some(at) = place(&beginning) {
         let beginning = Bytes::from(beginning);
         let element = Bytes::from(element(url));
@@ -37,7 +43,8 @@ pub(in crate::site) async fn insert_base(mut body: Body, url: &str) -> Body {
         let rest: Vec<_> = frames.into_iter().filter(|frame| !is_data(frame)).collect();
         frames = whole.into_iter().map(|data| Ok(Frame::data(data))).chain(rest).collect();
     }
-    StreamBody::new(stream::iter(frames).chain(BodyStream::new(body))).boxed_unsync()
+    let frames = stream::iter(frames).chain(BodyStream::new(body)).chain(stream::iter(end));
+    StreamBody::new(frames).boxed_unsync()
 }
 
 fn is_data<E>(frame: &Result<Frame<Bytes>, E>) -> bool {
@@ -58,13 +65,17 @@ fn element(url: &str) -> String {
     format!("<base href=\"{escaped}\">")
 }
 
+/// Whether the encoding of a page extends ASCII, as far as its first bytes show.
+fn is_ascii_text(page: &[u8]) -> bool {
+    page.iter().take(4).all(|byte| !matches!(byte, 0 | 0xfe | 0xff))
+}
+
 /// Returns the position for the element: behind everything that may precede the first element in a
 /// head. `None` if the page has a `<base>` element of its own, is not encoded in an extension of
 /// ASCII, or has no such position.
 fn place(page: &[u8]) -> Option<usize> {
-    let is_ascii_text = page.iter().take(4).all(|byte| !matches!(byte, 0 | 0xfe | 0xff));
     let says_itself = page.windows(5).any(|five| five.eq_ignore_ascii_case(b"<base"));
-    if !is_ascii_text || says_itself {
+    if !is_ascii_text(page) || says_itself {
         return None;
     }
     let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -166,11 +177,16 @@ mod tests {
         };
         let long: &'static str = Box::leak("x".repeat(3 * LOOKED_AT).into_boxed_str());
         let given = frames(&["<!doctype ", "html>", "<p>", long, "end"]);
-        let whole = insert_base(given, "http://a/").await.collect().await.unwrap().to_bytes();
-        let want = format!("<!doctype html><base href=\"http://a/\"><p>{long}end");
+        let whole = insert_base(given, "http://a/", Some("<b>".to_owned()))
+            .await
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes();
+        let want = format!("<!doctype html><base href=\"http://a/\"><p>{long}end<b>");
         assert!(whole == want.as_bytes());
         let own = frames(&["<head><base href=/x>", long]);
-        let whole = insert_base(own, "http://a/").await.collect().await.unwrap().to_bytes();
+        let whole = insert_base(own, "http://a/", None).await.collect().await.unwrap().to_bytes();
         assert!(whole == format!("<head><base href=/x>{long}").as_bytes());
     }
 }

@@ -113,7 +113,8 @@ fn version_row(
     });
     let path = version_path(href, (version.stored, version.received));
     let content_type = version.content_type.as_deref().map(shown::text);
-    let kind = content_type.as_deref().map_or(0, written);
+    let kind =
+        content_type.as_deref().map_or(0, written) + version.capture.as_deref().map_or(0, written);
     let cost = ROW + kind + written(&path) + diff.as_deref().map_or(0, written);
     let row = view! {
         // The time that identifies the version, as the value of a form field.
@@ -123,6 +124,8 @@ fn version_row(
         status: version.status,
         size: shown::bytes(version.bytes),
         content_type,
+        // Host of the web archive from which the version came.
+        archive: version.capture.as_deref().map(shown::address),
         // Differences from the previous version, in words; `None` if there is no previous version.
         changes: before.map(|before| changes(before, version)),
         lines,
@@ -182,6 +185,7 @@ mod tests {
             status: if number == 1 { 404 } else { 200 },
             bytes: 1_000,
             content_type: Some(content_type.to_owned()),
+            capture: None,
         }
     }
 

@@ -4,6 +4,7 @@ use wwwoffle_spool::{Entry, Place, Summary};
 
 use crate::base::shown;
 use crate::base::text::{Text, tr};
+use crate::proxy::captures::capture_in;
 use crate::site::info::entry_info::{content_type, text};
 use wwwoffle_api::{History, Version};
 
@@ -17,6 +18,7 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
         status: entry.status(),
         bytes: entry.body_len(),
         content_type: content_type(entry),
+        capture: capture_in(entry.request()),
     });
     // Versions may exist without a current entry.
     let place = entry.map(Entry::place).or(older.first().map(|newest| &newest.place));
@@ -27,6 +29,7 @@ pub fn of(url: &str, entry: Option<&Entry>, older: &[Summary]) -> History {
         status: one.status,
         bytes: one.body_len,
         content_type: one.content_type.as_deref().map(text),
+        capture: None,
     });
     History {
         url: place.map_or(url, Place::url).to_owned(),
@@ -66,7 +69,15 @@ mod tests {
 
     fn version(status: u16, bytes: u64, content_type: Option<&str>) -> Version {
         let (stored, content_type) = (jiff::Timestamp::UNIX_EPOCH, content_type.map(str::to_owned));
-        Version { stored, received: stored, present: false, status, bytes, content_type }
+        Version {
+            stored,
+            received: stored,
+            present: false,
+            status,
+            bytes,
+            content_type,
+            capture: None,
+        }
     }
 
     #[test]

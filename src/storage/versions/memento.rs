@@ -100,7 +100,7 @@ mod tests {
         let received = Timestamp::from_second(second).unwrap();
         let stored = received + jiff::SignedDuration::from_millis(500);
         let (status, bytes, content_type) = (200, 1, None);
-        Version { stored, received, present, status, bytes, content_type }
+        Version { stored, received, present, status, bytes, content_type, capture: None }
     }
 
     #[test]

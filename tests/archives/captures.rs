@@ -1,0 +1,257 @@
+//! Captures of missing pages in web archives (RFC 7089): offered to a person, stored on demand,
+//! marked and dated. Nothing is sent without a button.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::harness::daemon::AS_PERSON;
+use crate::harness::form::form;
+use crate::harness::tools::python_with;
+use crate::harness::{Answer, Daemon, Origin};
+
+/// A page of a host that does not exist.
+const GONE: &str = "http://gone.invalid/page?a=b";
+
+const DATE: &str = "Fri, 01 May 2020 10:00:00 GMT";
+
+/// A web archive with one capture of [`GONE`], modified and unmodified.
+fn archive() -> Origin {
+    let origin = Origin::start();
+    let gate = format!("/web/{GONE}");
+    let modified = format!("/web/20200501100000/{GONE}");
+    origin
+        .say(&gate, Answer::redirect(302, &origin.url(&modified)).field("Vary", "accept-datetime"));
+    let link = format!("<{GONE}>; rel=\"original\", <{}>; rel=\"timegate\"", origin.url(&gate));
+    let memento =
+        |body: &str| Answer::html(body).field("Memento-Datetime", DATE).field("Link", &link);
+    origin.say(&modified, memento("<p>toolbar of the archive, old page"));
+    let raw = memento("<!doctype html><title>Old</title><p>old page")
+        .field("X-Archive-Orig-Etag", "\"old\"")
+        .field("X-Archive-Orig-Set-Cookie", "a=b")
+        .field("Set-Cookie", "of=archive");
+    origin.say(&format!("/web/20200501100000id_/{GONE}"), raw);
+    origin.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "not archived")));
+    origin
+}
+
+fn configured(archive: &Origin) -> Daemon {
+    let gate = archive.url("/web/");
+    let daemon = Daemon::configured(&format!("[web-archives]\ntime-gates = [\"{gate}\"]\n"));
+    daemon.ok(&["online"]);
+    daemon
+}
+
+/// The path of a link on a page of ours.
+fn path_to(page: &str, part: &str) -> String {
+    let at = page.find(part).unwrap_or_else(|| panic!("{part} in {page}"));
+    page[at..].split('"').next().unwrap().replace("&amp;", "&")
+}
+
+#[test]
+fn a_missing_page_is_filled_from_a_web_archive() {
+    let archive = archive();
+    let daemon = configured(&archive);
+    // The message offers the look-up, and sends nothing.
+    let message = daemon.browse(GONE);
+    assert_eq!(message.status, 502);
+    let offer = daemon.page(&path_to(&message.text(), "/captures/?"));
+    let shown = offer.text();
+    assert!(shown.contains(&archive.url("/web/")) && shown.contains("whole address"), "{shown}");
+    assert!(archive.seen().is_empty(), "{:?}", archive.seen());
+    // A program gets a line, without an offer.
+    assert!(!daemon.get(GONE).text().contains("captures"));
+    // The first button looks it up, the second one stores it.
+    let found = daemon.submit(&form(&shown, "/control/captures/find")).text();
+    assert!(found.contains("2020-05-01"), "{found}");
+    assert!(!archive.seen()[0].fields.all("Accept-Datetime").iter().any(|_| true));
+    let stored = daemon.submit(&form(&found, "/control/captures/store"));
+    assert_eq!(stored.status, 303, "{}", stored.text());
+    let asked = archive.asked(&format!("/web/{GONE}"));
+    assert_eq!(asked[1].fields.all("Accept-Datetime"), [DATE]);
+    let version =
+        daemon.page(&path_to(&format!("{}\"", stored.field("Location")), "/history/version/"));
+    let text = version.text();
+    assert!(text.starts_with("<!doctype html>") && text.contains("<p>old page"), "{text}");
+    assert!(text.contains("not the page of its site") && text.contains("2020-05-01"), "{text}");
+    assert!(!text.contains("toolbar"), "{text}");
+    assert_eq!(version.field("Memento-Datetime"), DATE);
+    // The history says where it came from.
+    let history = daemon.page(&format!("/history/?{GONE}")).text();
+    assert!(
+        history.contains("from a web archive") && history.contains("20200501100000id_"),
+        "{history}"
+    );
+    // Under its own URL a person gets the view with the banner, and a program the marked response.
+    for mode in ["online", "offline"] {
+        daemon.ok(&[mode]);
+        let page = daemon.browse(GONE);
+        assert_eq!(page.status, 302, "{mode}: {}", page.text());
+        assert!(page.field("Location").contains("/history/version/?url=http://gone.invalid/page"));
+        assert_eq!(page.field("Cache-Control"), "no-store");
+        let program = daemon.get(GONE);
+        assert_eq!((program.status, program.field("Memento-Datetime")), (200, DATE), "{mode}");
+        assert!(program.field("Link").contains("20200501100000id_"), "{}", program.field("Link"));
+        assert_eq!((program.field("ETag"), program.field("Set-Cookie")), ("\"old\"", ""), "{mode}");
+    }
+    // An export keeps the mark.
+    let file = daemon.home().join("out.warc.gz");
+    daemon.ok(&["export", file.to_str().unwrap()]);
+    let other = Daemon::start();
+    other.ok(&["import", file.to_str().unwrap()]);
+    let history = other.run(&["history", "--json", GONE]).json();
+    let capture = history["versions"][0]["capture"].as_str().unwrap();
+    assert!(capture.contains("/web/20200501100000id_/"), "{history}");
+}
+
+/// The command stores a capture. Nothing is sent about hosts that are not public, with a login, or
+/// while offline.
+#[test]
+fn the_command_stores_captures_of_public_pages() {
+    let archive = archive();
+    let daemon = configured(&archive);
+    let told = daemon.run(&["get", "--from-archive", "--at", "2019-01-01", "--json", GONE]).json();
+    assert_eq!(told["captured"], "2020-05-01T10:00:00Z", "{told}");
+    assert_eq!(archive.seen()[0].fields.all("Accept-Datetime").len(), 1);
+    assert!(daemon.ok(&["cat", GONE]).contains("old page"));
+    let before = archive.seen().len();
+    for (url, why) in [
+        ("http://ada:secret@gone.invalid/x", "has no capture"),
+        ("http://intranet/", "is not sent to others"),
+        ("http://192.0.2.1/", "is not sent to others"),
+        ("http://printer.local/", "is not sent to others"),
+        ("https://gone.invalid/none", "has no capture"),
+    ] {
+        let ran = daemon.run(&["get", "--from-archive", url]);
+        assert!(ran.status == 1 && ran.err.contains(why), "{url}: {ran:?}");
+        assert!(!ran.err.contains("secret"), "{ran:?}");
+    }
+    let sent: Vec<_> = archive.seen()[before..].iter().map(|seen| seen.target.clone()).collect();
+    assert_eq!(sent, ["/web/http://gone.invalid/x", "/web/https://gone.invalid/none"]);
+    daemon.ok(&["offline"]);
+    let ran = daemon.run(&["get", "--from-archive", GONE]);
+    assert!(ran.status == 1 && ran.err.contains("offline"), "{ran:?}");
+    // Without an archive, nothing is offered.
+    let daemon = Daemon::start();
+    daemon.ok(&["online"]);
+    assert!(!daemon.browse(GONE).text().contains("/captures/"));
+    let ran = daemon.run(&["get", "--from-archive", GONE]);
+    assert!(ran.status == 1 && ran.err.contains("time-gates"), "{ran:?}");
+}
+
+/// An archive that hangs up, loops, or answers with something else gives a reason.
+#[test]
+fn a_bad_archive_is_reported() {
+    let archive = Origin::start();
+    let daemon = configured(&archive);
+    let at = |path: &str| format!("http://gone.invalid/{path}");
+    let on = |path: &str, answer: Answer| archive.say(&format!("/web/{}", at(path)), answer);
+    on("loop", Answer::redirect(302, &archive.url(&format!("/web/{}", at("loop")))));
+    on("plain", Answer::html("no memento"));
+    on("error", Answer::new(500, "text/html", "x"));
+    on("scheme", Answer::redirect(302, "ftp://127.0.0.1/x"));
+    let dated = Answer::html("x").field("Memento-Datetime", DATE);
+    on("other", dated.clone().field("Link", "<http://evil.example/>; rel=original"));
+    on("date", Answer::html("x").field("Memento-Datetime", "yesterday"));
+    on("missing", Answer::new(404, "text/html", "x").field("Memento-Datetime", DATE));
+    archive.on(&format!("/web/{}", at("close")), |exchange| exchange.reset());
+    for (path, why) in [
+        ("loop", "has no capture"),
+        ("plain", "status 200 and without a capture"),
+        ("error", "status 500"),
+        ("scheme", "cannot be requested"),
+        ("other", "another address: http://evil.example/"),
+        ("date", "status 200 and without a capture"),
+        ("missing", "has no capture"),
+        ("close", "gone.invalid/close"),
+    ] {
+        let ran = daemon.run(&["get", "--from-archive", &at(path)]);
+        assert!(ran.status == 1 && ran.err.contains(why), "{path}: {ran:?}");
+        assert_ne!(daemon.run(&["cat", &at(path)]).status, 0, "{path}");
+    }
+}
+
+/// The page with which a site says that a page is missing gets a banner for a person. The site is
+/// behind a parent proxy, since only public names are offered.
+#[test]
+fn a_page_that_says_404_gets_a_banner() {
+    let (site, archive) = (Origin::start(), archive());
+    let page = "<!doctype html><title>404</title><p>We moved";
+    site.on("*", move |exchange| {
+        let (status, kind) = match exchange.seen.target.rsplit('/').next().unwrap() {
+            "404" => (404, "text/html"),
+            "410" => (410, "text/html; charset=utf-8"),
+            "text" => (404, "text/plain"),
+            "ours" => (404, "text/html"),
+            _ => (200, "text/html"),
+        };
+        exchange.answer(&Answer::new(status, kind, page))
+    });
+    let daemon = Daemon::configured(&format!(
+        "[web-archives]\ntime-gates = [\"{}\"]\n[[web-archives.for]]\nurl = \"*://*/ours\"\n\
+         offer = false\n[proxy]\nproxy = \"{}\"\nexcept = [\"127.0.0.1\"]\n",
+        archive.url("/web/"),
+        site.addr
+    ));
+    daemon.ok(&["online"]);
+    for (path, has_banner) in
+        [("404", true), ("410", true), ("text", false), ("ours", false), ("200", false)]
+    {
+        let url = format!("http://gone.example/{path}");
+        let fields = format!("{AS_PERSON}Accept-Encoding: gzip\r\n");
+        let shown = daemon.client().get_with(&url, &fields).whole();
+        let text = shown.text();
+        assert!(text.starts_with(page), "{path}: {text}");
+        assert_eq!(text.contains("/captures/?http://gone.example/"), has_banner, "{path}: {text}");
+        if has_banner {
+            assert_eq!(shown.status.to_string(), path);
+            assert_eq!(shown.field("Cache-Control"), "private, no-cache");
+        }
+        // A program gets the page unchanged.
+        assert_eq!(daemon.get(&url).text(), page, "{path}");
+    }
+    assert!(archive.seen().is_empty());
+}
+
+/// A real archive, with its TimeGate and unmodified captures.
+#[test]
+#[ignore = "needs python3 with pywb"]
+fn a_capture_comes_from_pywb() {
+    let place = Daemon::prepare(None);
+    let url = "http://gone.invalid/dir/page";
+    let body = "<!doctype html><title>Old</title><a href=/other>unmodified link</a>";
+    let warc = place.home().join("made.warc");
+    let block = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nEtag: \"v\"\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let record = format!(
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: {url}\r\n\
+         WARC-Date: 2020-05-01T10:00:00Z\r\nWARC-Record-ID: \
+         <urn:uuid:00000000-0000-4000-8000-000000000001>\r\n\
+         Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n\
+         {block}\r\n\r\n",
+        block.len()
+    );
+    std::fs::write(&warc, record).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives/archive.py");
+    let mut command = python_with("pywb");
+    command.arg(script).arg(&warc).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut pywb = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(pywb.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let port: u16 = line.trim().parse().unwrap_or_else(|_| panic!("{line}"));
+    let gate = format!("http://127.0.0.1:{port}/all/");
+    let daemon = Daemon::configured(&format!("[web-archives]\ntime-gates = [\"{gate}\"]\n"));
+    daemon.ok(&["online"]);
+    let told = daemon.run(&["get", "--from-archive", "--json", url]).json();
+    assert_eq!(told["captured"], "2020-05-01T10:00:00Z", "{told}");
+    assert!(told["memento"].as_str().unwrap().contains("20200501100000id_/"), "{told}");
+    assert_eq!(daemon.ok(&["cat", url]), body);
+    let none = daemon.run(&["get", "--from-archive", "http://gone.invalid/none"]);
+    assert!(none.status == 1 && none.err.contains("has no capture"), "{none:?}");
+    // The server ends with its standard input.
+    drop(pywb.stdin.take());
+    pywb.wait().unwrap();
+}
