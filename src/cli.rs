@@ -33,6 +33,7 @@ mod own_daemon;
 mod passwd;
 mod plain;
 mod plan;
+mod profile;
 mod programs;
 mod progress;
 mod purge;

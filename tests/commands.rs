@@ -12,5 +12,6 @@ mod fixture_sockets;
 mod fixtures;
 mod hooks;
 mod manual;
+mod profiles;
 mod service;
 mod verbs;

@@ -775,7 +775,7 @@ _wwwoffle() {
             return 0
             ;;
         wwwoffle__subcmd__get)
-            opts="-r -h --refresh --recursive --plan --json --from-archive --at --within --pages --budget --minutes --no-robots --whole --stylesheets --images --icons --fonts --scripts --frames --iframes --media --objects --without --data --upload --type --from --help"
+            opts="-r -h --refresh --recursive --plan --json --from-archive --at --within --pages --budget --minutes --no-robots --whole --stylesheets --images --icons --fonts --scripts --frames --iframes --media --objects --without --data --upload --type --from --bookmarks --history --since --most --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -826,6 +826,14 @@ _wwwoffle() {
                     return 0
                     ;;
                 --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --since)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --most)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

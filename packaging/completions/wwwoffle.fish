@@ -116,7 +116,9 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l without -d 'Do
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l data -d 'Send this by POST: the text itself, the contents of @FILE, or standard input for @-' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l upload -d 'Send this file by PUT; - is standard input' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l type -d 'The media type of the data; by default that of a form, or application/octet-stream for a file' -r
-complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l from -d 'Also get all URLs in this file: a page, bookmarks or any text; - is standard input' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l from -d 'Also get all URLs in this file: a page, bookmarks or any text; - is standard input. Or those in the profile of Firefox or a browser like Chromium: its directory, places.sqlite, Bookmarks or History' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l since -d 'Get only bookmarks made, or pages visited, since this time, such as 2026-11-01' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l most -d 'Get at most this many' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l refresh -d 'Fetch the pages again even if they are stored'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l plan -d 'Fetch nothing, and show what would be fetched: measured for stored pages, estimated for others'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l json -d 'Print JSON: one object a line for each event'
@@ -132,6 +134,8 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l frames -d 'Fet
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l iframes -d 'Fetch inline frames'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l media -d 'Fetch audio and video'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l objects -d 'Fetch embedded objects'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l bookmarks -d 'Get the bookmarks, the newest first. This is the default'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l history -d 'Get the pages of the history, the most visited first'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand runs" -l stop -d 'Stop this fetch; requests that only it needs leave the queue' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand runs" -l json -d 'Print JSON'

@@ -23,7 +23,7 @@ pub(crate) use self::daemon::DaemonArgs;
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
 pub(crate) use self::fixture::{AnswerArgs, ReportFormat, RuleArgs, RunArgs};
-pub(crate) use self::get::{FormArgs, GetArgs};
+pub(crate) use self::get::{FormArgs, GetArgs, ProfileArgs};
 pub(crate) use self::history::HistoryArgs;
 pub(crate) use self::index::{IndexVerb, ListArgs, Search};
 pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};

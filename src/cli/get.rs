@@ -8,14 +8,15 @@ use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost, extract};
 
-use super::args::{FormArgs, GetArgs};
+use super::args::{FormArgs, GetArgs, ProfileArgs};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, print_lines};
-use super::plan;
 use super::progress::report;
 use super::verbs::{EventFormat, follow};
 use super::{Terminal, VerbContext};
+use super::{plan, profile};
+use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
 use crate::base::{shown, small_file};
 use crate::proxy::ask::MAX_KEPT_POST;
@@ -39,7 +40,7 @@ pub(super) fn run(typed: GetArgs, context: &mut VerbContext<'_>) -> VerbResult {
     if form.is_some() && spec.is_some() {
         return Err(VerbFailure::usage("get: a form is sent without links and sub-resources"));
     }
-    let urls = with_urls_of(typed.from.as_deref(), typed.urls, terminal)?;
+    let urls = with_urls_of(typed.from.as_deref(), &typed.profile, typed.urls, terminal)?;
     let control = settings.control()?;
     if typed.from_archive {
         return from_archive(urls, typed.at, typed.json, &control, terminal);
@@ -136,19 +137,32 @@ fn form(typed: &FormArgs, terminal: &mut Terminal<'_>) -> VerbResult<Option<Form
     Ok(Some(FormToSend { method, content_type, body: BASE64_STANDARD.encode(body) }))
 }
 
-/// Returns `urls` and the URLs in a file. Invalid URLs in the file are left out and printed to
-/// standard error.
+/// Returns `urls` and the URLs in a file, or in the profile of a browser. Invalid URLs in the file
+/// are left out and printed to standard error.
 pub(super) fn with_urls_of(
     file: Option<&Path>,
+    wanted: &ProfileArgs,
     mut urls: Vec<String>,
     terminal: &mut Terminal<'_>,
 ) -> VerbResult<Vec<String>> {
     let Some(file) = file else { return Ok(urls) };
-    let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
+    let of_profile =
+        profile::read(file, wanted).map_err(|fault| VerbFailure::plain(error_chain(&fault)))?;
+    let found = match of_profile {
+        Some(found) => found,
+        None if wanted.is_any() => {
+            let why = format_args!("{} is not the profile of a browser", file.display());
+            return Err(VerbFailure::usage(why));
+        }
+        None => {
+            let text = String::from_utf8_lossy(&read(file, MAX_TEXT, terminal)?).into_owned();
+            urls_in(&text)
+        }
+    };
     // Each URL in the file has a scheme, so the names of the proxy do not affect whether it is
     // valid.
     let local = LocalHost::default();
-    for url in urls_in(&text) {
+    for url in found {
         match CanonicalUrl::parse(&url, &local) {
             Ok(_) => urls.push(url),
             Err(error) => {

@@ -13,7 +13,7 @@ use rustix::{
 };
 use wwwoffle_config::Size;
 
-use super::args::{ConfigVerb, Fetch, IndexVerb, SpoolVerb, Verb};
+use super::args::{ConfigVerb, Fetch, IndexVerb, ProfileArgs, SpoolVerb, Verb};
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
@@ -72,7 +72,10 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         }
         Verb::Purge(typed) => purge::run(typed, context),
         Verb::Pin { from, urls } => {
-            let urls = get::with_urls_of(from.as_deref(), urls, &mut context.terminal)?;
+            let urls = {
+                let any = ProfileArgs::default();
+                get::with_urls_of(from.as_deref(), &any, urls, &mut context.terminal)?
+            };
             purge::pin(urls, true, context)
         }
         Verb::Unpin { urls } => purge::pin(urls, false, context),

@@ -40,12 +40,41 @@ pub(crate) struct GetArgs {
     pub(crate) with: PartFlags,
     #[command(flatten)]
     pub(crate) form: FormArgs,
-    /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input.
+    /// Also get all URLs in this file: a page, bookmarks or any text; - is standard input. Or those
+    /// in the profile of Firefox or a browser like Chromium: its directory, places.sqlite, Bookmarks
+    /// or History.
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
     /// The URLs to get; http if a URL has no protocol.
     #[arg(required_unless_present = "from", value_name = "URL")]
     pub(crate) urls: Vec<String>,
+}
+
+/// The URLs to take from the profile of a browser.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "With --from and the profile of a browser")]
+pub(crate) struct ProfileArgs {
+    /// Get the bookmarks, the newest first. This is the default.
+    #[arg(long, requires = "from")]
+    pub(crate) bookmarks: bool,
+    /// Get the pages of the history, the most visited first.
+    #[arg(long, requires = "from", conflicts_with = "bookmarks")]
+    pub(crate) history: bool,
+    /// Get only bookmarks made, or pages visited, since this time, such as 2026-11-01.
+    #[arg(long, value_name = "TIME", requires = "from", value_parser = super::exchange::moment)]
+    pub(crate) since: Option<Timestamp>,
+    /// Get at most this many.
+    #[arg(long, value_name = "COUNT", requires = "from")]
+    pub(crate) most: Option<usize>,
+}
+
+impl ProfileArgs {
+    /// Whether any of them was typed.
+    pub(crate) fn is_any(&self) -> bool {
+        self.bookmarks || self.history || self.since.is_some() || self.most.is_some()
+    }
 }
 
 /// A form to send in place of a request for a page.
