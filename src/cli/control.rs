@@ -29,6 +29,10 @@ use wwwoffle_api::ConfigError;
 /// result later.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The time limit for the head of the response to one request, if it is not [`HEAD_TIMEOUT`].
+#[derive(Clone, Copy, Debug)]
+struct HeadPatience(Duration);
+
 /// Maximum length of a response read as a whole, in bytes: a queue of about 100,000 requests.
 const LONGEST_ANSWER: usize = 256 << 20;
 
@@ -86,6 +90,18 @@ impl Control {
         self.request_complete(request(Method::POST, path, JSON, json(body)?)?)
     }
 
+    /// Like [`Control::post`], for a call that sends its head only after it is done.
+    pub(crate) fn post_patiently<Answer: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        patience: Duration,
+    ) -> VerbResult<Answer> {
+        let mut request = request(Method::POST, path, JSON, json(body)?)?;
+        request.extensions_mut().insert(HeadPatience(patience));
+        self.request_complete(request)
+    }
+
     /// Sends a request that changes something, and passes on the response line by line as it
     /// arrives.
     pub(crate) fn post_stream(
@@ -131,9 +147,11 @@ impl Control {
     ) -> VerbResult<T> {
         run(async {
             self.sign(&mut request).await?;
+            let patience = request.extensions().get::<HeadPatience>();
+            let patience = patience.map_or(HEAD_TIMEOUT, |patience| patience.0);
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
-                let response = head(sender.send_request(request)).await?;
+                let response = head(sender.send_request(request), patience).await?;
                 read(check_status(response).await?.into_body()).await
             };
             drive(connection, talk).await
@@ -149,7 +167,7 @@ impl Control {
             daemon.sign(&mut home)?;
             let (mut sender, connection) = self.connect().await?;
             let talk = async {
-                let response = head(sender.send_request(home)).await?;
+                let response = head(sender.send_request(home), HEAD_TIMEOUT).await?;
                 collect(check_status(response).await?.into_body()).await
             };
             daemon.note_token(&drive(connection, talk).await?)?;
@@ -248,13 +266,14 @@ fn request_failed(error: &dyn Error) -> VerbFailure {
 
 async fn head(
     response: impl Future<Output = hyper::Result<Response<Incoming>>>,
+    patience: Duration,
 ) -> VerbResult<Response<Incoming>> {
-    match tokio::time::timeout(HEAD_TIMEOUT, response).await {
+    match tokio::time::timeout(patience, response).await {
         Ok(Ok(response)) => Ok(response),
         Ok(Err(error)) => Err(broken(&error)),
         Err(_) => Err(VerbFailure::plain(format_args!(
             "the daemon did not respond within {} s: see its log",
-            HEAD_TIMEOUT.as_secs()
+            patience.as_secs()
         ))),
     }
 }

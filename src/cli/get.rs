@@ -2,6 +2,7 @@
 
 use std::io::Read as _;
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -27,6 +28,9 @@ use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
+
+/// Time limit for a capture: longer than the daemon waits for the archives.
+const ARCHIVE_WITHIN: Duration = Duration::from_secs(180);
 
 /// The base URL for the references in a text from a file. Relative references are dropped, because
 /// the real base URL is unknown.
@@ -69,10 +73,11 @@ fn from_archive(
     control: &Control,
     terminal: &mut Terminal<'_>,
 ) -> VerbResult {
+    const PATH: &str = "/api/captures/store";
     let mut status = ExitStatus::Done;
     for url in urls {
         let wanted = CaptureRequest { url: url.clone(), at, gate: None };
-        match control.post::<StoredCapture>("/api/captures/store", &wanted) {
+        match control.post_patiently::<StoredCapture>(PATH, &wanted, ARCHIVE_WITHIN) {
             Ok(stored) if json => print_json(&stored, terminal.stdout)?,
             Ok(stored) => {
                 let (url, memento) =

@@ -21,7 +21,11 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 const MAX_FILE: u64 = 4 << 30;
 
 /// The largest `Bookmarks` file, in bytes.
-const MAX_BOOKMARKS: u64 = 256 << 20;
+const MAX_BOOKMARKS: u64 = 32 << 20;
+
+/// The number of pages of a history that are taken by default. A history may have more than a call
+/// to the daemon may contain.
+const MOST_VISITED: usize = 1_000;
 
 /// The number of attempts to copy a database that the browser changes in the meantime.
 const TRIES: usize = 5;
@@ -160,10 +164,14 @@ fn of_database(path: &Path, wanted: &ProfileArgs) -> Result<Vec<String>, Profile
         } else {
             return Err(rusqlite::Error::QueryReturnedNoRows);
         };
-        let most = wanted.most.and_then(|most| i64::try_from(most).ok()).unwrap_or(i64::MAX);
+        let most = wanted.most.or(wanted.history.then_some(MOST_VISITED));
+        let most = most.and_then(|most| i64::try_from(most).ok()).unwrap_or(i64::MAX);
         let mut find = database.prepare(sql)?;
-        let rows = find.query_map(params![since, most], |row| row.get(0))?;
-        rows.collect::<rusqlite::Result<_>>().map(Some)
+        // A URL that is not text is left out.
+        let text = |row: &rusqlite::Row<'_>| Ok(row.get_ref(0)?.as_str().ok().map(str::to_owned));
+        let rows = find.query_map(params![since, most], text)?;
+        let urls = rows.collect::<rusqlite::Result<Vec<_>>>()?;
+        Ok(Some(urls.into_iter().flatten().collect()))
     };
     query()
         .map_err(|error| ProfileFault::Database(shown(path), error))?
@@ -200,6 +208,10 @@ fn copy_database(path: &Path, room: &Path) -> io::Result<PathBuf> {
     let stamps = || files.each_ref().map(|(from, _)| SYSTEM_DISK.stamp(from).ok().flatten());
     for _ in 0..TRIES {
         let before: [Option<Stamp>; 3] = stamps();
+        // A journal of the previous attempt does not belong to the new copy.
+        for (_, to) in &files {
+            remove(to)?;
+        }
         for (from, to) in &files {
             match copy_file(from, to) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && from != path => {}
@@ -207,10 +219,17 @@ fn copy_database(path: &Path, room: &Path) -> io::Result<PathBuf> {
             }
         }
         if stamps() == before {
-            break;
+            return Ok(copy);
         }
     }
-    Ok(copy)
+    Err(io::Error::other("the browser changes it all the time: close the browser"))
+}
+
+fn remove(file: &Path) -> io::Result<()> {
+    match SYSTEM_DISK.remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
@@ -219,10 +238,6 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     };
     if length > MAX_FILE {
         return Err(io::Error::other("it is longer than 4 GiB"));
-    }
-    match SYSTEM_DISK.remove_file(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
     }
     let target = SYSTEM_DISK.create(to)?;
     let (mut offset, mut piece) = (0_u64, vec![0; PIECE]);

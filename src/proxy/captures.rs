@@ -31,11 +31,13 @@ use super::{rules, target};
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::net::upstream::{Answer, Failure, Outbound, Reach};
+use crate::page::links;
 use crate::proxy::context::ProxyContext;
 use crate::proxy::quota;
 use crate::storage::store::{StoredCopy, timestamp};
 use crate::storage::versions::memento::{http_date, version_path};
 use wwwoffle_http::head::{CAPTURE, read_request};
+use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 
 const ACCEPT_DATETIME: HeaderName = HeaderName::from_static("accept-datetime");
@@ -192,9 +194,8 @@ pub async fn fetch(
         let (offer, answer) = asking.find(at).await?;
         let Some(raw) = raw_address(&offer.memento) else { return read(offer, answer).await };
         match asking.follow(raw, None).await {
-            Ok((memento, raw)) if raw.status() == StatusCode::OK => {
-                let captured = captured_by(raw.headers(), timestamp(clock::now()));
-                let captured = captured.unwrap_or(offer.captured);
+            Ok((memento, raw)) if asking.check(&raw).is_ok() => {
+                let captured = asking.check(&raw)?;
                 read(CaptureOffer { memento, captured, ..offer }, raw).await
             }
             // The archive has only modified captures.
@@ -236,18 +237,23 @@ impl<'a> ArchiveRequest<'a> {
     /// Negotiates with the TimeGate (§4.5). Also returns the response with the capture.
     async fn find(&self, at: Option<Timestamp>) -> Result<(CaptureOffer, Answer), CaptureFault> {
         let (memento, answer) = self.follow(question(self.gate, self.url.as_str()), at).await?;
+        let captured = self.check(&answer)?;
+        Ok((CaptureOffer { gate: self.gate.to_owned(), memento, captured }, answer))
+    }
+
+    /// The time of the capture in a response. It must be one of this page.
+    fn check(&self, answer: &Answer) -> Result<Timestamp, CaptureFault> {
+        let local = &self.context.base.local;
         let captured = captured_by(answer.headers(), timestamp(clock::now()));
-        match (answer.status().as_u16(), captured) {
-            (200, Some(captured)) => {
-                if let Some(other) = original(answer.headers(), &self.context.base.local)
-                    && !is_same_page(&other, self.url)
-                {
-                    return Err(CaptureFault::OtherPage(other.without_credentials().to_string()));
-                }
-                Ok((CaptureOffer { gate: self.gate.to_owned(), memento, captured }, answer))
+        let page = original(answer.headers(), local);
+        match (answer.status().as_u16(), captured, page) {
+            (200, Some(captured), Some(page)) if is_same_page(&page, self.url) => Ok(captured),
+            (200, Some(_), Some(page)) => {
+                Err(CaptureFault::OtherPage(page.without_credentials().to_string()))
             }
-            (404 | 410, _) | (_, Some(_)) => Err(CaptureFault::Missing),
-            (status, None) => Err(CaptureFault::NoMemento(status)),
+            (200, ..) => Err(CaptureFault::NoMemento(200)),
+            (404 | 410, ..) | (_, Some(_), _) => Err(CaptureFault::Missing),
+            (status, None, _) => Err(CaptureFault::NoMemento(status)),
         }
     }
 
@@ -284,6 +290,8 @@ impl<'a> ArchiveRequest<'a> {
         let gate = CanonicalUrl::parse(self.gate, &base.local);
         if gate.is_ok_and(|gate| gate.host_port() == resource.url.host_port()) {
             resource.origin.reach = Reach::All;
+        } else if !is_public_name(resource.url.host()) {
+            return Err(CaptureFault::Address);
         }
         let mut request = Request::builder()
             .method(Method::GET)
@@ -347,12 +355,23 @@ pub(super) fn redirect_to_version(
     }
     capture_of(copy)?;
     let version = (copy.entry.stored(), copy.entry.received());
-    let path = version_path(copy.entry.url(), version);
+    let path = view_path(copy.entry.url(), version, &copy.fields);
     let to = HeaderValue::try_from(format!("{}{path}", context.pages.origin.as_str())).ok()?;
     let mut response = super::reply::plain(StatusCode::FOUND.as_u16(), "");
     *response.body_mut() = body::empty();
     response.headers_mut().insert(LOCATION, to);
     Some(response)
+}
+
+/// The path of the page of ours that shows a capture as such: the version with its banner, or for
+/// what cannot have a banner, the list of versions, which names the archive.
+#[must_use]
+pub fn view_path(url: &str, version: (Timestamp, Timestamp), fields: &HeaderMap) -> String {
+    if content_essence(fields) == "text/html" {
+        version_path(url, version)
+    } else {
+        links::history(url)
+    }
 }
 
 /// Marks the fields of a capture for programs (§2.2).

@@ -8,6 +8,7 @@ use wwwoffle_spool::Error;
 use wwwoffle_url::LocalHost;
 
 use super::ask::ProxyRequest;
+use super::captures::capture_of;
 use super::decide::MethodKind;
 use super::keep::is_good;
 use super::ranges::part;
@@ -197,7 +198,10 @@ impl CopyLookup {
         personal: bool,
     ) -> Revalidation {
         // Conditions apply only if the response without them is a success (RFC 9110 §13.2.1).
-        let can_hold = |copy: &&Arc<StoredCopy>| copy.status.is_success() && takes(copy);
+        // The origin must not confirm the capture of a web archive: it would then hide the origin.
+        let can_hold = |copy: &&Arc<StoredCopy>| {
+            copy.status.is_success() && capture_of(copy).is_none() && takes(copy)
+        };
         let copies: Vec<_> = self.all.iter().filter(can_hold).map(Arc::clone).collect();
         let is_own =
             |copy: &Arc<StoredCopy>| self.own.as_ref().is_some_and(|own| Arc::ptr_eq(own, copy));

@@ -7,6 +7,7 @@ use wwwoffle_config::{Config, RevalidationAge, UrlParts};
 use wwwoffle_url::CanonicalUrl;
 
 use super::ask::ProxyRequest;
+use super::captures::capture_of;
 use crate::base::clock;
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
@@ -33,6 +34,12 @@ pub(super) fn verdict(context: &ProxyContext, ask: &ProxyRequest, copy: &StoredC
     if copy.part.is_some() && verdict.reuse == Reuse::Refreshing {
         verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
     }
+    // The origin is asked first, whatever the age that a web archive declares for its capture.
+    if capture_of(copy).is_some()
+        && matches!(verdict.reuse, Reuse::Fresh | Reuse::StaleTaken | Reuse::Refreshing)
+    {
+        verdict.reuse = Reuse::Validate(RevalidationReason::Stale);
+    }
     verdict
 }
 
@@ -47,7 +54,7 @@ pub(crate) fn is_fresh(
         policy(&context.base.config(), &UrlParts::of(url), context.base.mode.online_since());
     let stored = stored(copy, credentials);
     let verdict = decide_reuse(&stored, &RequestControl::default(), &policy, clock::now());
-    verdict.reuse == Reuse::Fresh
+    verdict.reuse == Reuse::Fresh && capture_of(copy).is_none()
 }
 
 /// Whether a stored copy may be served at all. An error of an origin (`5xx`) may be served only

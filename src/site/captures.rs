@@ -7,7 +7,7 @@ pub mod page;
 use std::io::Write as _;
 
 use futures_util::future::join_all;
-use hyper::Response;
+use hyper::{HeaderMap, Response};
 use jiff::Timestamp;
 use tempfile::NamedTempFile;
 use wwwoffle_archive::{ImportControl, ImportOptions, MAX_BODY, PersonalOwner, import};
@@ -23,13 +23,12 @@ use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
 use crate::proxy::captures::{
-    CaptureFault, CaptureOffer, FetchedCapture, check_url, fetch, look_up,
+    CaptureFault, CaptureOffer, FetchedCapture, check_url, fetch, look_up, view_path,
 };
 use crate::site::address::{AddressPage, url_in};
 use crate::site::entries::exchange::Placer;
 use crate::site::history;
 use crate::storage::store::timestamp;
-use crate::storage::versions::memento::version_path;
 use wwwoffle_api::{Capture, StoredCapture};
 use wwwoffle_http::head::{CAPTURE, with_field, write_response};
 
@@ -116,9 +115,9 @@ pub(super) async fn keep(
     let url = parse(caller, form.value("url").unwrap_or_default().trim())?;
     let gate = form.value("gate").unwrap_or_default();
     let at = form.value("at").and_then(|at| at.parse().ok());
-    let stored = store(caller, &url, gate, at).await?;
+    let (stored, fields) = store(caller, &url, gate, at).await?;
     let version = (stored.stored, stored.capture.captured);
-    Ok(caller.see_other(&version_path(&stored.url, version)))
+    Ok(caller.see_other(&view_path(&stored.url, version, &fields)))
 }
 
 /// Asks all TimeGates, or one of them. Each has its own result.
@@ -140,17 +139,18 @@ async fn find_all(
     if found.is_empty() { Err(CaptureFault::UnknownGate.into()) } else { Ok(found) }
 }
 
-/// Fetches a capture and stores it for everyone, as a version of the page.
+/// Fetches a capture and stores it for everyone, as a version of the page. Also returns its fields.
 async fn store(
     caller: &Caller,
     url: &CanonicalUrl,
     gate: &str,
     at: Option<Timestamp>,
-) -> Result<StoredCapture, CaptureError> {
+) -> Result<(StoredCapture, HeaderMap), CaptureError> {
     let context = &caller.context;
     let turn = context.limits.captures.try_acquire().map_err(|_| CaptureError::Busy)?;
     let capture = fetch(&context.proxy, &caller.owner, url, gate, at).await?;
     let (offer, bytes) = (capture.offer.clone(), capture.body.len());
+    let fields = capture.fields.clone();
     let (archive, local) = (warc(url, &capture), context.base.local.clone());
     drop(capture);
     let options = ImportOptions {
@@ -171,18 +171,21 @@ async fn store(
         InfoError::Spool(error) => CaptureError::Spool(error),
     })?;
     let version = history.versions.iter().find(|version| version.received == offer.captured);
-    let version = version.ok_or_else(|| not_stored("another response of that time is stored"))?;
+    let version = version.ok_or_else(|| {
+        not_stored("the same response, or another one of that time, is stored already")
+    })?;
     if let Some(found) = found {
         // A purge would otherwise remove it by the age of the capture.
         let place = found.current.entry.place();
         context.storage.index.record_use(place, timestamp(clock::now()));
     }
-    Ok(StoredCapture {
+    let stored = StoredCapture {
         url: url.as_str().to_owned(),
         capture: Capture { memento: offer.memento, captured: offer.captured },
         stored: version.stored,
         bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
-    })
+    };
+    Ok((stored, fields))
 }
 
 fn not_stored(why: &str) -> CaptureError {

@@ -4,6 +4,8 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
@@ -169,6 +171,86 @@ fn a_bad_archive_is_reported() {
         assert!(ran.status == 1 && ran.err.contains(why), "{path}: {ran:?}");
         assert_ne!(daemon.run(&["cat", &at(path)]).status, 0, "{path}");
     }
+}
+
+/// A capture that the archive does not give unmodified is stored as the archive shows it, and a
+/// response without a date or of another page is never taken for a capture.
+#[test]
+fn only_captures_of_the_page_are_stored() {
+    let archive = Origin::start();
+    let daemon = configured(&archive);
+    let at = |path: &str| format!("http://gone.invalid/{path}");
+    let memento = |path: &str, kind: &str, body: &str| {
+        Answer::new(200, kind, body)
+            .field("Memento-Datetime", DATE)
+            .field("Link", &format!("<{}>; rel=\"original\"", at(path)))
+    };
+    for (path, raw) in [
+        ("login", Answer::html("log in here")),
+        ("moved", memento("else", "text/html", "another page")),
+        ("away", Answer::redirect(302, "http://192.168.1.1/status")),
+    ] {
+        let shown = format!("/web/20200501100000/{}", at(path));
+        archive.say(&format!("/web/{}", at(path)), Answer::redirect(302, &archive.url(&shown)));
+        archive.say(&shown, memento(path, "text/html", "as the archive shows it"));
+        archive.say(&format!("/web/20200501100000id_/{}", at(path)), raw);
+        daemon.ok(&["get", "--from-archive", &at(path)]);
+        assert_eq!(daemon.ok(&["cat", &at(path)]), "as the archive shows it", "{path}");
+    }
+    // What cannot have a banner is shown in the history, which names the archive.
+    archive.say(&format!("/web/{}", at("text")), memento("text", "text/plain", "text"));
+    daemon.ok(&["get", "--from-archive", &at("text")]);
+    let page = daemon.browse(&at("text"));
+    assert!(page.field("Location").contains("/history/?http://gone.invalid/text"), "{page:?}");
+    assert_eq!(daemon.get(&at("text")).text(), "text");
+    // Nothing in the page can hide the banner.
+    archive.say(&format!("/web/{}", at("open")), memento("open", "text/html", "<p>old<!-- "));
+    daemon.ok(&["get", "--from-archive", &at("open")]);
+    let page = daemon.browse(&at("open"));
+    let shown =
+        daemon.page(&path_to(&format!("{}\"", page.field("Location")), "/history/version/"));
+    let text = shown.text();
+    let before = text.split("<p>old").next().unwrap();
+    assert!(before.contains("not the page of its site"), "{text}");
+}
+
+/// A site that works again is shown, whatever the archive says about the age of its capture.
+#[test]
+fn a_capture_never_hides_its_site() {
+    let (site, archive) = (Origin::start(), Origin::start());
+    let is_alive = Arc::new(AtomicBool::new(false));
+    let alive = Arc::clone(&is_alive);
+    site.on("*", move |exchange| {
+        let is_conditional = exchange.seen.head.to_ascii_lowercase().contains("if-none-match");
+        exchange.answer(&match (alive.load(Ordering::SeqCst), is_conditional) {
+            (false, _) => Answer::new(404, "text/html", "gone"),
+            (true, true) => Answer::new(304, "", ""),
+            (true, false) => Answer::html("alive").field("ETag", "\"v1\""),
+        })
+    });
+    let url = "http://gone.example/page";
+    let memento = Answer::html("old page")
+        .field("Memento-Datetime", DATE)
+        .field("Link", &format!("<{url}>; rel=\"original\""))
+        .field("X-Archive-Orig-Etag", "\"v1\"")
+        .field("X-Archive-Orig-Expires", "Thu, 31 Dec 2037 23:55:55 GMT")
+        .field("X-Archive-Orig-Date", DATE);
+    archive.say(&format!("/web/{url}"), memento);
+    let daemon = Daemon::configured(&format!(
+        "[web-archives]\ntime-gates = [\"{}\"]\n\
+         [proxy]\nproxy = \"{}\"\nexcept = [\"127.0.0.1\"]\n",
+        archive.url("/web/"),
+        site.addr
+    ));
+    daemon.ok(&["online"]);
+    assert_eq!(daemon.browse(url).status, 404);
+    daemon.ok(&["get", "--from-archive", url]);
+    assert_eq!(daemon.browse(url).status, 404, "an error of the site is shown, with the banner");
+    is_alive.store(true, Ordering::SeqCst);
+    let page = daemon.browse(url);
+    assert_eq!((page.status, page.text().as_str()), (200, "alive"));
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.browse(url).text(), "alive");
 }
 
 /// The page with which a site says that a page is missing gets a banner for a person. The site is

@@ -23,6 +23,9 @@ const LOCAL: [u8; 4] = *b"PK\x03\x04";
 /// The flag of a member whose lengths are written after it.
 const STREAMED: u16 = 1 << 3;
 
+/// The longest name of such a member, in bytes.
+const MAX_NAME: u64 = 1 << 10;
+
 /// The most members that are read without a directory.
 const MAX_LOCAL: usize = 10_000;
 
@@ -214,7 +217,8 @@ pub(crate) fn local_members(file: &FileReader) -> io::Result<Vec<(String, FileRe
         let end = start.saturating_add(member.packed);
         let is_last = is_streamed || end > file.len();
         let length = if is_streamed { file.len() } else { member.packed };
-        if method == 0 && !member.is_encrypted && start < file.len() {
+        let is_short = name <= MAX_NAME;
+        if method == 0 && !member.is_encrypted && is_short && start < file.len() {
             members.push((member.name, file.part(start, length)));
         }
         if is_last {

@@ -117,7 +117,7 @@ section! {
         "list-host" => list_host: UrlRules<bool> = "true", Live, Ordinary;
         /// Whether these URLs appear in any list.
         "list-any" => list_any: UrlRules<bool> = "true", Live, Ordinary;
-        /// The programs that extract the text of documents, so that a search finds it. A document comes from a site, so the program must withstand hostile input. It gets at most 30 seconds and 1 GiB of memory for each document, and no shell.
+        /// The programs that extract the text of documents, so that a search finds it. A document comes from a site, so the program must withstand hostile input. It gets at most 10 seconds and 1 GiB of memory for each document, and no shell.
         "text-programs" => text_programs: TextPrograms = "{}", Live, Program;
     }
 }

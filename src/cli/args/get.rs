@@ -65,7 +65,7 @@ pub(crate) struct ProfileArgs {
     /// Get only bookmarks made, or pages visited, since this time, such as 2026-11-01.
     #[arg(long, value_name = "TIME", requires = "from", value_parser = super::exchange::moment)]
     pub(crate) since: Option<Timestamp>,
-    /// Get at most this many.
+    /// Get at most this many [default: 1000 of a history].
     #[arg(long, value_name = "COUNT", requires = "from")]
     pub(crate) most: Option<usize>,
 }

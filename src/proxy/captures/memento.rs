@@ -2,8 +2,8 @@
 
 use hyper::HeaderMap;
 use hyper::header::{
-    ACCEPT_RANGES, ALT_SVC, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE,
-    CONTENT_LENGTH, CONTENT_TYPE, HeaderName, LAST_MODIFIED, LINK, SET_COOKIE,
+    ACCEPT_RANGES, AGE, ALT_SVC, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING,
+    CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName, LINK, SET_COOKIE,
     STRICT_TRANSPORT_SECURITY, VARY, WWW_AUTHENTICATE,
 };
 use jiff::Timestamp;
@@ -20,12 +20,12 @@ const STAMP: usize = 14;
 
 /// The fields of a capture that describe the original body, if the archive does not repeat the
 /// original fields under other names.
-const DESCRIBING: [HeaderName; 5] =
-    [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_DISPOSITION, LAST_MODIFIED];
+const DESCRIBING: [HeaderName; 4] =
+    [CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_DISPOSITION];
 
 /// Original fields that are not stored: they describe the transfer or the connection, set cookies,
-/// ask for a login, or would bind the host of the page for ever.
-const NOT_STORED: [HeaderName; 10] = [
+/// ask for a login, declare an age, or would bind the host of the page for ever.
+const NOT_STORED: [HeaderName; 12] = [
     CONTENT_LENGTH,
     CONTENT_ENCODING,
     ACCEPT_RANGES,
@@ -36,6 +36,8 @@ const NOT_STORED: [HeaderName; 10] = [
     WWW_AUTHENTICATE,
     LINK,
     CACHE_CONTROL,
+    EXPIRES,
+    AGE,
 ];
 
 /// The suffixes of names that are never public (RFC 6762, RFC 6761, RFC 8375, RFC 7686, and common

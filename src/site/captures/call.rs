@@ -50,7 +50,7 @@ pub(in crate::site) async fn keep(
     let Some(best) = best else {
         return Err(CaptureError::from(faults.pop().unwrap_or(CaptureFault::Missing)).into());
     };
-    Ok(store(caller, &url, &best.gate, Some(best.captured)).await?)
+    Ok(store(caller, &url, &best.gate, Some(best.captured)).await?.0)
 }
 
 impl From<CaptureError> for CallFault {

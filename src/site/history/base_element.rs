@@ -15,7 +15,7 @@ use crate::proxy::body::Body;
 const LOOKED_AT: usize = 64 << 10;
 
 /// Inserts the element into a page that came from `url`, if the page needs it and has a place for
-/// it. Appends `banner`, in ASCII, unless the page has an encoding that does not extend ASCII.
+/// it. Also inserts `banner`, in ASCII, unless the page has an encoding that does not extend ASCII.
 pub(in crate::site) async fn insert_base(
     mut body: Body,
     url: &str,
@@ -35,16 +35,18 @@ pub(in crate::site) async fn insert_base(
         }
     }
     let banner = banner.filter(|_| is_ascii_text(&beginning));
-    let end = banner.map(|banner| Ok(Frame::data(Bytes::from(banner))));
-    if let Some(at) = place(&beginning) {
+    let base = needs_base(&beginning).then(|| element(url));
+    // In front of all content, so that no part of the page can hide the banner.
+    let at = position(&beginning).or(banner.as_ref().map(|_| 0));
+    let inserted: String = base.into_iter().chain(banner).collect();
+    if let Some(at) = at.filter(|_| !inserted.is_empty()) {
         let beginning = Bytes::from(beginning);
-        let element = Bytes::from(element(url));
+        let element = Bytes::from(inserted);
         let whole = [beginning.slice(..at), element, beginning.slice(at..)];
         let rest: Vec<_> = frames.into_iter().filter(|frame| !is_data(frame)).collect();
         frames = whole.into_iter().map(|data| Ok(Frame::data(data))).chain(rest).collect();
     }
-    let frames = stream::iter(frames).chain(BodyStream::new(body)).chain(stream::iter(end));
-    StreamBody::new(frames).boxed_unsync()
+    StreamBody::new(stream::iter(frames).chain(BodyStream::new(body))).boxed_unsync()
 }
 
 fn is_data<E>(frame: &Result<Frame<Bytes>, E>) -> bool {
@@ -70,12 +72,16 @@ fn is_ascii_text(page: &[u8]) -> bool {
     page.iter().take(4).all(|byte| !matches!(byte, 0 | 0xfe | 0xff))
 }
 
-/// Returns the position for the element: behind everything that may precede the first element in a
-/// head. `None` if the page has a `<base>` element of its own, is not encoded in an extension of
-/// ASCII, or has no such position.
-fn place(page: &[u8]) -> Option<usize> {
+/// Whether a page has no `<base>` element of its own, and a position for one.
+fn needs_base(page: &[u8]) -> bool {
     let says_itself = page.windows(5).any(|five| five.eq_ignore_ascii_case(b"<base"));
-    if !is_ascii_text(page) || says_itself {
+    !says_itself && position(page).is_some()
+}
+
+/// Returns the position for the element: behind everything that may precede the first element in a
+/// head. `None` if the page is not encoded in an extension of ASCII, or has no such position.
+fn position(page: &[u8]) -> Option<usize> {
+    if !is_ascii_text(page) {
         return None;
     }
     let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -183,7 +189,7 @@ mod tests {
             .await
             .unwrap()
             .to_bytes();
-        let want = format!("<!doctype html><base href=\"http://a/\"><p>{long}end<b>");
+        let want = format!("<!doctype html><base href=\"http://a/\"><b><p>{long}end");
         assert!(whole == want.as_bytes());
         let own = frames(&["<head><base href=/x>", long]);
         let whole = insert_base(own, "http://a/", None).await.collect().await.unwrap().to_bytes();

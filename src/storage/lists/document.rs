@@ -28,7 +28,7 @@ const MAX_DOCUMENT: usize = 32 << 20;
 
 /// The bounds of a program for one document.
 const BOUNDS: ProgramBounds =
-    ProgramBounds { time: Duration::from_secs(30), memory: 1 << 30, output: MAX_TEXT };
+    ProgramBounds { time: Duration::from_secs(10), memory: 1 << 30, output: MAX_TEXT };
 
 /// The converter of documents into text.
 #[derive(Debug, Default)]
