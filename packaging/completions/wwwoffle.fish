@@ -118,7 +118,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l upload -d 'Sen
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l type -d 'The media type of the data; by default that of a form, or application/octet-stream for a file' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l from -d 'Also get all URLs in this file: a page, bookmarks or any text; - is standard input. Or those in the profile of Firefox or a browser like Chromium: its directory, places.sqlite, Bookmarks or History' -r -F
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l since -d 'Get only bookmarks made, or pages visited, since this time, such as 2026-11-01' -r
-complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l most -d 'Get at most this many' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l most -d 'Get at most this many [default: 1000 of a history]' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l refresh -d 'Fetch the pages again even if they are stored'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l plan -d 'Fetch nothing, and show what would be fetched: measured for stored pages, estimated for others'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand get" -l json -d 'Print JSON: one object a line for each event'
