@@ -134,6 +134,11 @@ fn tag(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// The position of the element, if the page needs one.
+    fn place(page: &[u8]) -> Option<usize> {
+        position(page).filter(|_| needs_base(page))
+    }
+
     /// Marks the position for the element with a bar.
     fn marked(page: &str) -> String {
         match place(page.as_bytes()) {
