@@ -50,6 +50,7 @@ pub(crate) use want::{put, request};
 pub use work::begin;
 
 use crate::base::error_chain::error_chain;
+use crate::base::owner::Owner;
 use crate::fetch::context::FetchContext;
 use crate::proxy::context::QueueWorker;
 use crate::proxy::download::Meter;
@@ -64,6 +65,9 @@ use wwwoffle_api::{Event, TotalProgress};
 
 /// The number of events that a slow listener may lag behind before it misses some.
 const MAX_EVENTS_BEHIND: usize = 1024;
+
+/// The owner of requests whose place has none: this machine.
+const LOCAL: &str = "local";
 
 /// The state of fetching, apart from the queue itself.
 #[derive(Debug)]
@@ -131,15 +135,27 @@ impl Fetcher {
         self.wake();
     }
 
-    /// The progress of the queue since the fetch began, with `left` requests left. The time left is
-    /// estimated with `gauge`, only if the mode allows fetching now (`moves`).
+    /// The progress of the queue since the fetch began, with `left` requests left: of the requests
+    /// of `viewer`, or of all requests if that is `None`. The time left is estimated with `gauge`,
+    /// only if the mode allows fetching now (`moves`).
     #[must_use]
-    pub fn queue_progress(&self, left: u64, moves: bool, gauge: &mut Gauge) -> TotalProgress {
+    pub fn queue_progress(
+        &self,
+        viewer: Option<&Owner>,
+        left: u64,
+        moves: bool,
+        gauge: &mut Gauge,
+    ) -> TotalProgress {
         let (bytes, spent) = {
             let mut budget = lock(&self.budget);
             (budget.of_fetch(), budget.spent())
         };
-        let counted = lock(&self.tally).progress(bytes, left);
+        let tally = lock(&self.tally);
+        let counted = match viewer {
+            Some(owner) => tally.progress_of(&owner.to_string(), left),
+            None => tally.progress(bytes, left),
+        };
+        drop(tally);
         gauge.measure(counted, moves && spent.is_none(), Instant::now())
     }
 
@@ -197,19 +213,21 @@ impl Fetcher {
         self.events.subscribe()
     }
 
-    fn send_event(&self, event: Event) {
+    /// Sends an event about a request of `owner`, the owner of its place, and counts its result.
+    fn send_event(&self, owner: Option<&str>, event: Event) {
         let is_done = matches!(event, Event::Done { .. });
         if is_done || matches!(event, Event::Failed { .. }) {
-            lock(&self.tally).count(is_done);
+            lock(&self.tally).count(owner.unwrap_or(LOCAL), is_done);
             lock(&self.last).count(is_done, timestamp(clock::now()));
         }
         // There may be no listeners.
         let _nobody_listens = self.events.send(event);
     }
 
-    /// The meter that counts the downloads for the queue.
-    fn meter(&self) -> Arc<Meter> {
-        lock(&self.budget).meter()
+    /// The meter that counts the downloads for requests of `owner`, the owner of their place.
+    fn meter(&self, owner: Option<&str>) -> Arc<Meter> {
+        let whole = lock(&self.budget).meter();
+        lock(&self.tally).meter(owner.unwrap_or(LOCAL), whole)
     }
 
     /// Allows this request now, because the user retries it, whatever its origin has asked for.

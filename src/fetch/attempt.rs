@@ -387,7 +387,7 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &CanonicalUrl) ->
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
         SizeLimit::At(_) | SizeLimit::None => None,
     };
-    let meter = Some(context.fetcher.meter());
+    let meter = Some(context.fetcher.meter(outgoing.summary.place.owner()));
     let is_part = outgoing.summary.kind == RequestKind::Part || outgoing.summary.class.is_some();
     let is_saving = is_part && !outgoing.any_length && !is_wanted_whole(context, outgoing);
     let rules = || {

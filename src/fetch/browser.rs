@@ -42,6 +42,7 @@ use crate::fetch::chromium;
 use crate::fetch::context::FetchContext;
 use crate::net::upstream::Scheme;
 use crate::proxy::censor::OUR_USER_AGENT;
+use crate::proxy::download::Meter;
 use crate::proxy::target::of_url;
 use wwwoffle_api::Event;
 use wwwoffle_http::media_type::content_essence;
@@ -118,7 +119,8 @@ pub(super) async fn open(
         }
         let key = context.proxy.clients.tls.authority.spki_hash();
         let width = options.window_width.get();
-        let parameters = BrowserParameters { program, request, proxy, key: &key, width };
+        let meter = context.fetcher.meter(outgoing.summary.place.owner());
+        let parameters = BrowserParameters { program, request, proxy, key: &key, width, meter };
         let visit = Visit::begin(spelled, cookies(&request.headers), Instant::now());
         browse(context, &parameters, visit, options.browser_time).await
     };
@@ -132,7 +134,8 @@ pub(super) async fn open(
         Ok(ended) => debug!(url, ?ended, "opened in the browser"),
         Err(error) => {
             warn!(url, error, "a page was fetched, but could not be opened in the browser");
-            context.fetcher.send_event(Event::Browser { url, error });
+            let owner = outgoing.summary.place.owner();
+            context.fetcher.send_event(owner, Event::Browser { url, error });
         }
     }
     VisitOutcome::Over
@@ -195,6 +198,8 @@ struct BrowserParameters<'a> {
     proxy: SocketAddr,
     key: &'a str,
     width: usize,
+    /// Counts what the browser loads.
+    meter: Arc<Meter>,
 }
 
 impl BrowserParameters<'_> {
@@ -256,7 +261,7 @@ async fn browse(
     // The messages of the browser are read while it runs; otherwise it would block.
     let said = text(process.said.take());
     let visited = async {
-        let ended = timeout(time, drive_visit(context, &mut process, visit)).await;
+        let ended = timeout(time, drive_visit(&parameters.meter, &mut process, visit)).await;
         process.end().await;
         ended.unwrap_or(Some(Ok(VisitEnd::OutOfTime)))
     };
@@ -275,12 +280,11 @@ async fn browse(
 /// Exchanges messages with a browser until the visit is over, and returns its end. `None` if the
 /// browser exits first.
 async fn drive_visit(
-    context: &FetchContext,
+    meter: &Meter,
     process: &mut Process,
     (mut visit, mut next): (Visit, VisitActions),
 ) -> Option<Result<VisitEnd, String>> {
     let (mut framing, mut piece) = (MessageSplitter::default(), vec![0; 64 << 10]);
-    let meter = context.fetcher.meter();
     loop {
         if meter.count(next.bytes) {
             return Some(Ok(VisitEnd::OverBudget));

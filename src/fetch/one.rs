@@ -46,7 +46,7 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
     if is_form && !context.storage.store.requeue(on_its_way(&outgoing)).await? {
         return Ok(None);
     }
-    context.fetcher.send_event(Event::Start { url: url.clone() });
+    context.fetcher.send_event(outgoing.summary.place.owner(), Event::Start { url: url.clone() });
     let mut sent = HashSet::from([outgoing.summary.target().to_owned()]);
     let mut verdict = attempt_spelling(context, outgoing.clone(), &mut sent).await?;
     for respelled in outgoing.respelled() {
@@ -101,7 +101,7 @@ async fn attempt_spelling(
     loop {
         let mut verdict = Box::pin(attempt(context, &outgoing)).await;
         let next = take_respelled(&mut verdict, &outgoing);
-        queue_following(context, &mut verdict).await?;
+        queue_following(context, outgoing.summary.place.owner(), &mut verdict).await?;
         let Some(next) = next.filter(|next| sent.insert(next.summary.target().to_owned())) else {
             return Ok(verdict);
         };
@@ -141,14 +141,18 @@ async fn queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Outgoing
 }
 
 /// Queues the requests that follow from a response, and reports their events.
-async fn queue_following(context: &FetchContext, verdict: &mut FetchVerdict) -> Result<(), Error> {
+async fn queue_following(
+    context: &FetchContext,
+    owner: Option<&str>,
+    verdict: &mut FetchVerdict,
+) -> Result<(), Error> {
     let FetchVerdict::Done { led, .. } = verdict else { return Ok(()) };
     let FollowUps { next, events } = std::mem::take(led);
     if !next.is_empty() {
         enqueue(context, next).await?;
     }
     for event in events {
-        context.fetcher.send_event(event);
+        context.fetcher.send_event(owner, event);
     }
     Ok(())
 }

@@ -169,13 +169,14 @@ impl WorkState {
             Ok(distance) => lock(schedule).record_start(&key, distance, now),
             Err(until) => return lock(schedule).put_off(&key, until),
         }
+        let owner = summary.place.owner().map(str::to_owned);
         let active = ActiveRequest { context: Arc::clone(&self.context), key };
         let context = Arc::clone(&self.context);
         self.context.base.tasks.spawn(async move {
             let event = one::fetch(&context, key).await;
             drop(active);
             if let Some(event) = event {
-                context.fetcher.send_event(event);
+                context.fetcher.send_event(owner.as_deref(), event);
             }
         });
     }

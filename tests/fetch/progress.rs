@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::harness::{After, Answer, Daemon, Gate, Origin, PATIENCE, eventually};
+use crate::security::owners;
 
 /// An origin with a film of four million bytes. The second half is sent when the gate opens.
 fn film(origin: &Origin, path: &str, gate: &Arc<Gate>) {
@@ -28,11 +29,16 @@ struct Steps(BufReader<TcpStream>);
 
 impl Steps {
     fn of(daemon: &Daemon) -> Self {
+        Self::with(daemon, "")
+    }
+
+    /// The stream for a request with additional header fields.
+    fn with(daemon: &Daemon, fields: &str) -> Self {
         let mut stream = TcpStream::connect(daemon.addr()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // The request uses HTTP/1.0, so the response has no chunks.
         let host = daemon.addr();
-        write!(stream, "GET /api/events HTTP/1.0\r\nHost: {host}\r\n\r\n").unwrap();
+        write!(stream, "GET /api/events HTTP/1.0\r\nHost: {host}\r\n{fields}\r\n").unwrap();
         let mut steps = Self(BufReader::new(stream));
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
@@ -195,4 +201,29 @@ fn the_end_of_the_whole_queue_agrees_with_the_report() {
     let run = daemon.run(&["runs", "--json"]).json();
     let counts = &run["runs"][0]["report"]["counts"];
     assert_eq!((&counts["failed"], &counts["dead"]), (&json!(0), &json!(2)), "{run:#}");
+}
+
+#[test]
+fn the_progress_of_a_person_does_not_count_the_requests_of_others() {
+    let (daemon, origin) = (owners::daemon(), Origin::start());
+    origin.say("/page", Answer::html("a page"));
+    daemon.ok(&["offline"]);
+    owners::get(&daemon, "ada", &origin.url("/page"), "");
+    let of = |user: &str| Steps::with(&daemon, &owners::login("Proxy-Authorization", user));
+    let (mut ada, mut bob) = (of("ada"), of("bob"));
+    ada.until("hers waits", |step| step["whole"]["left"] == 1);
+    daemon.ok(&["online"]);
+    daemon.settle();
+    let is_over = |step: &Value| step["whole"]["done"] == 1 && step["whole"]["left"] == 0;
+    let step = ada.until("hers is here", is_over);
+    assert_eq!(step["whole"]["bytes"], 6);
+    // A request of his own makes a message that comes after hers was counted.
+    daemon.ok(&["offline"]);
+    owners::get(&daemon, "bob", &origin.url("/his"), "");
+    let step = bob.until("his waits", |step| step["whole"]["left"] == 1);
+    let whole = &step["whole"];
+    assert_eq!(
+        (&whole["done"], &whole["failed"], &whole["bytes"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
 }

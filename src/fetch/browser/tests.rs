@@ -217,7 +217,7 @@ fn the_browser_gets_the_fields_of_the_request() {
     let proxy = "127.0.0.1:8080".parse().unwrap();
     let arguments = |request: &Parts| {
         let program = Path::new("/b");
-        BrowserParameters { program, request, proxy, key: "KEY", width: 800 }
+        BrowserParameters { program, request, proxy, key: "KEY", width: 800, meter: Arc::default() }
             .arguments(Path::new("/p"))
     };
     let line = arguments(&request);

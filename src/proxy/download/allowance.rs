@@ -30,15 +30,35 @@ pub struct Allowance {
 pub struct Meter {
     used: AtomicU64,
     left: AtomicU64,
+    /// The meter that also counts these downloads, and has the limit.
+    whole: Option<Arc<Meter>>,
 }
 
 impl Default for Meter {
     fn default() -> Self {
-        Self { used: AtomicU64::new(0), left: AtomicU64::new(u64::MAX) }
+        Self { used: AtomicU64::new(0), left: AtomicU64::new(u64::MAX), whole: None }
     }
 }
 
 impl Meter {
+    /// Returns a meter for some of the downloads that `whole` counts and limits.
+    #[must_use]
+    pub fn part_of(whole: Arc<Meter>) -> Self {
+        Self { whole: Some(whole), ..Self::default() }
+    }
+
+    /// Whether another meter also counts these downloads.
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Returns the number of bytes counted since the last call of [`take_used`](Self::take_used).
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
     /// Sets how many more bytes may arrive; `None` means no limit.
     pub fn allow(&self, bytes: Option<u64>) {
         self.left.store(bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -52,12 +72,18 @@ impl Meter {
     /// Whether the limit is reached.
     #[must_use]
     pub fn is_empty(&self) -> bool {
+        if let Some(whole) = &self.whole {
+            return whole.is_empty();
+        }
         self.left.load(Ordering::Relaxed) == 0
     }
 
     /// Counts `bytes`. Returns whether the limit is reached.
     pub fn count(&self, bytes: u64) -> bool {
         self.used.fetch_add(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            return whole.count(bytes);
+        }
         let less = |left: u64| (left < u64::MAX).then(|| left.saturating_sub(bytes));
         // `u64::MAX` means that there is no limit, so it is not reduced.
         let _unlimited = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);

@@ -147,6 +147,7 @@ impl EventStream {
     /// caller may see. `None` if the daemon stops.
     async fn step(&mut self) -> Option<ProgressStep> {
         let context = &self.caller.context;
+        let viewer = (!self.caller.is_administrator()).then_some(&self.caller.owner);
         let queue = context.limits.counts.for_caller(&self.caller).await?;
         let may_dial = context.base.mode.now().may_dial();
         let left = queue.waiting.saturating_add(queue.active);
@@ -156,7 +157,7 @@ impl EventStream {
         Some(ProgressStep {
             mode: context.base.mode.now(),
             queue,
-            whole: context.fetch.fetcher.queue_progress(left, may_dial, &mut self.whole),
+            whole: context.fetch.fetcher.queue_progress(viewer, left, may_dial, &mut self.whole),
             downloads,
             more: u64::try_from(surplus).unwrap_or(u64::MAX),
             runs: self.runs(may_dial),
