@@ -1,10 +1,12 @@
 //! Filters for entries, and the viewer's permissions.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use wwwoffle_spool::Timestamp;
+use wwwoffle_spool::{Key, Timestamp};
 
 use crate::class::ContentClass;
 use crate::error::Result;
@@ -51,6 +53,48 @@ pub struct Filter {
     pub pages_only: bool,
     /// Entries of this owner only; empty for shared entries.
     pub owner: Option<String>,
+    /// Entries of this set.
+    pub among: Option<Arc<EntrySet>>,
+}
+
+/// A set of entries: those with some URLs, those of some sites, and single entries.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct EntrySet {
+    urls: HashSet<String>,
+    sites: HashSet<String>,
+    keys: HashSet<Key>,
+    /// The scheme and the host of each URL and entry.
+    hosts: HashSet<(String, String)>,
+}
+
+impl EntrySet {
+    /// Adds all entries with this canonical URL.
+    pub fn add_url(&mut self, url: &str) {
+        self.add_host(url);
+        self.urls.insert(url.to_owned());
+    }
+
+    /// Adds all entries of the hosts of a site.
+    pub fn add_site(&mut self, site: &str) {
+        self.sites.insert(site.to_owned());
+    }
+
+    /// Adds one entry.
+    pub fn add_item(&mut self, item: &Item) {
+        self.add_host(item.place.url());
+        self.keys.insert(item.place.key());
+    }
+
+    fn add_host(&mut self, url: &str) {
+        let (scheme, host, _) = split(url);
+        self.hosts.insert((scheme.to_owned(), host.to_owned()));
+    }
+
+    fn contains(&self, item: &Item) -> bool {
+        self.sites.contains(&item.site)
+            || self.urls.contains(item.place.url())
+            || self.keys.contains(&item.place.key())
+    }
 }
 
 /// A filter prepared for many entries.
@@ -60,7 +104,7 @@ pub(crate) struct PreparedFilter<'a> {
     text: Option<String>,
     scheme: Option<i64>,
     /// The ids of the matching hosts. `None` if there are too many, or if the filter names neither
-    /// a host nor a site.
+    /// a host, a site nor a set.
     pub(crate) hosts: Option<Vec<i64>>,
     /// The number of entries of these hosts, or the largest number if they are unknown.
     pub(crate) of_hosts: i64,
@@ -74,8 +118,43 @@ impl<'a> PreparedFilter<'a> {
         let mut sieve = PreparedFilter { filter, text, scheme, hosts: None, of_hosts: i64::MAX };
         if filter.host.is_some() || filter.site.is_some() {
             sieve.find_hosts(connection)?;
+        } else if let Some(set) = &filter.among {
+            sieve.find_hosts_of(connection, set)?;
         }
         Ok(sieve)
+    }
+
+    /// Finds the hosts of a set.
+    fn find_hosts_of(&mut self, connection: &Connection, set: &EntrySet) -> Result<()> {
+        let columns = "h.id, (SELECT sum(entries) FROM counts c WHERE c.host = h.id)";
+        let mut of_site = connection
+            .prepare_cached(&format!("SELECT {columns} FROM hosts h WHERE h.site = ?1"))?;
+        let mut of_name = connection.prepare_cached(&format!(
+            "SELECT {columns} FROM hosts h WHERE h.scheme = ?1 AND h.name = ?2"
+        ))?;
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?.unwrap_or_default()))
+        };
+        let mut found: HashSet<(i64, i64)> = HashSet::new();
+        for site in &set.sites {
+            found.extend(of_site.query_map([site], read)?.collect::<rusqlite::Result<Vec<_>>>()?);
+            if found.len() > MAX_HOSTS {
+                return Ok(());
+            }
+        }
+        for host in &set.hosts {
+            found.extend(
+                of_name
+                    .query_map([&host.0, &host.1], read)?
+                    .collect::<rusqlite::Result<Vec<_>>>()?,
+            );
+            if found.len() > MAX_HOSTS {
+                return Ok(());
+            }
+        }
+        self.of_hosts = found.iter().map(|(_, entries)| entries).sum();
+        self.hosts = Some(found.into_iter().map(|(id, _)| id).collect());
+        Ok(())
     }
 
     fn find_hosts(&mut self, connection: &Connection) -> Result<()> {
@@ -142,6 +221,7 @@ impl<'a> PreparedFilter<'a> {
             && filter.since.is_none_or(|since| since <= item.times.stored)
             && filter.until.is_none_or(|until| item.times.stored < until)
             && (!filter.pages_only || item.is_page())
+            && filter.among.as_ref().is_none_or(|set| set.contains(item))
             && self.text.as_ref().is_none_or(|text| has_text(item, text))
     }
 }

@@ -50,7 +50,7 @@ pub enum HostSort {
 }
 
 /// The SQL condition for visible counts in a table `c`.
-fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
+pub(crate) fn visible(viewer: &Viewer) -> (&'static str, Option<Value>) {
     match viewer {
         Viewer::Operator => ("true", None),
         Viewer::Person(name) => (
@@ -81,6 +81,23 @@ pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTo
         "SELECT sum(c.entries), sum(c.bytes) FROM counts c WHERE {visible}"
     ))?;
     Ok(find.query_row(params_from_iter(owner), |row| {
+        Ok(StoredTotal { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
+    })?)
+}
+
+/// The totals of a site that a viewer may see.
+pub(crate) fn total_of_site(
+    connection: &Connection,
+    viewer: &Viewer,
+    site: &str,
+) -> Result<StoredTotal> {
+    let (visible, owner) = visible(viewer);
+    let mut find = connection.prepare_cached(&format!(
+        "SELECT sum(c.entries), sum(c.bytes) FROM hosts h JOIN counts c ON c.host = h.id \
+         WHERE h.site = ? AND {visible}"
+    ))?;
+    let values = std::iter::once(Value::Text(site.to_owned())).chain(owner);
+    Ok(find.query_row(params_from_iter(values), |row| {
         Ok(StoredTotal { entries: wide(row.get(0)?), bytes: wide(row.get(1)?) })
     })?)
 }

@@ -32,6 +32,7 @@ mod error;
 mod facts;
 mod filter;
 mod fold;
+mod folders;
 mod hosts;
 mod item;
 mod list;
@@ -64,7 +65,8 @@ pub use class::{ContentClass, ParseContentClassError, essence};
 pub use completeness::Completeness;
 pub use describe::{Describe, Description, MAX_REFERENCES, MAX_TEXT, MAX_TITLE, Reference};
 pub use error::{Error, Result};
-pub use filter::{Filter, Viewer};
+pub use filter::{EntrySet, Filter, Viewer};
+pub use folders::{Folder, FolderName};
 pub use hosts::{HostItem, HostSort, SiteItem, StoredTotal};
 pub use item::{Item, ItemTimes, StoredContent, WordState};
 pub use list::{Cursor, ListPage, MAX_PAGE, ParseSortError, Sort};
@@ -273,6 +275,15 @@ impl Index {
     /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
     pub fn total(&self, viewer: &Viewer) -> Result<StoredTotal> {
         self.0.pool.read(|connection| hosts::total(connection, viewer))
+    }
+
+    /// The totals of a site, of everything that `viewer` may see.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
+    pub fn total_of_site(&self, viewer: &Viewer, site: &str) -> Result<StoredTotal> {
+        self.0.pool.read(|connection| hosts::total_of_site(connection, viewer, site))
     }
 
     /// A page of sites by domain, with their counts.

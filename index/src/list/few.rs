@@ -39,7 +39,9 @@ pub(crate) fn gather(
     limit: usize,
 ) -> Result<Option<Vec<i64>>> {
     // In these cases the walk is already limited to matching entries.
-    let has_hosts = sieve.hosts.is_some() && matches!(sort, Sort::Name | Sort::Domain);
+    let is_of_host = filter.host.is_some() || filter.site.is_some();
+    let has_hosts =
+        is_of_host && sieve.hosts.is_some() && matches!(sort, Sort::Name | Sort::Domain);
     let has_days = filter.since.is_some() && matches!(sort, Sort::Stored | Sort::Day);
     if has_hosts || has_days {
         return Ok(None);
