@@ -13,6 +13,7 @@
 //! <root>/bodies/6a/6ae8a755….warc                a body that several entries share
 //! <root>/partial/9f/9f86d081…/000….warc          a segment of an incomplete body
 //! <root>/imports/9f86d081…                       the progress of an import
+//! <root>/collections/everyone                    the collections of one owner, or of everyone
 //! <root>/outgoing/9f86d081….warc                 a request recorded while offline
 //! <root>/monitor/9f86d081….warc                  a monitored page: a request and its schedule
 //! <root>/reserve/                                room for small files on a full disk
@@ -81,6 +82,9 @@ pub use entry::verified::VerifiedReader;
 pub use entry::{Body, BodyBytes, BodyFile, Entries, Entry, Lookup, Verifier};
 pub use error::{Damage, Error, Result};
 pub use fsck::{CheckOptions, CheckTotals, CheckVerdict, Finding};
+pub use notes::collections::{
+    MAX_CLIENT_TEXT, MAX_COLLECTION_OWNERS, MAX_COLLECTIONS_TEXT, MAX_OF_NETWORK,
+};
 pub use notes::imports::MAX_IMPORT;
 pub use notes::own_pages::{UnreadPage, UserPages};
 pub use notes::shared::{RemovalRule, SharedRemoval};

@@ -1,8 +1,9 @@
 //! Small files beside the entries, written by the program or its user.
 //!
-//! Files of the program are replaced as a whole. A damaged file counts as missing, except [`pins`]:
-//! while the pins are unreadable, no entry may be purged.
+//! Files of the program are replaced as a whole. A damaged file counts as missing, except [`pins`],
+//! because while they are unreadable no entry may be purged, and [`collections`].
 
+pub(crate) mod collections;
 pub(crate) mod imports;
 pub(crate) mod local;
 pub(crate) mod own_pages;

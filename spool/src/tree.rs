@@ -47,6 +47,7 @@ use crate::entry::{BodyFile, Entries, Entry, Lookup};
 use crate::error::{Damage, Error, Result};
 use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
+use crate::notes::collections::CollectionsLock;
 use crate::notes::pins::PinLock;
 
 /// The number of attempts of a lookup if an entry is being renamed. After these, the lookup blocks
@@ -93,6 +94,7 @@ pub(crate) struct Tree {
     /// The receivers of changes.
     pub(crate) listeners: RwLock<Vec<Arc<dyn ChangeListener>>>,
     pub(crate) pins: PinLock,
+    pub(crate) collections: CollectionsLock,
 }
 
 /// A complete file under `tmp/`.
@@ -148,6 +150,7 @@ impl Tree {
             segments: SegmentLocks::default(),
             listeners: RwLock::default(),
             pins: PinLock::default(),
+            collections: CollectionsLock::default(),
         }
     }
 

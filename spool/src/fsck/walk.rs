@@ -12,7 +12,9 @@ use crate::entry::holder::BODIES;
 use crate::entry::place::{self, EXTENSION};
 use crate::error::{Error, Result, is_missing};
 use crate::fs::{FileInfo, FileKind};
-use crate::notes::{imports, local, own_pages, pins, shared, state, statistics, usage, used};
+use crate::notes::{
+    collections, imports, local, own_pages, pins, shared, state, statistics, usage, used,
+};
 use crate::queue::membership::RunId;
 use crate::queue::seal;
 use crate::tree::removed::{REMOVED, Removal};
@@ -32,11 +34,12 @@ const MAX_ROOT: usize = 65_536;
 
 /// Names in the root that are known, but not checked: some of the spool, some of other parts of the
 /// program, and `lost+found` of an empty file system.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "version",
     "lock",
     "control",
     "ca",
+    collections::COLLECTIONS,
     imports::IMPORTS,
     shared::TIER,
     used::FILE,

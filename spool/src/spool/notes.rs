@@ -15,7 +15,7 @@ use crate::notes::shared::{self, SharedRemoval};
 use crate::notes::state::{self, ProgramState};
 use crate::notes::statistics::{self, Statistics};
 use crate::notes::used::{self, Uses};
-use crate::notes::{imports, local, pins, usage};
+use crate::notes::{collections, imports, local, pins, usage};
 use crate::queue::membership::RunId;
 use crate::queue::runs;
 
@@ -171,6 +171,33 @@ impl Spool {
         self.tree().pins.set(self.disk_root(), urls, is_pinned)
     }
 
+    /// Reads the text with the collections of an owner; those of everyone if `owner` is `None`.
+    /// `None` if there are none.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_invalid`] if the file is damaged; or if the disk fails.
+    pub fn collections(&self, owner: Option<&str>) -> Result<Option<String>> {
+        collections::read(&*self.disk_root().disk, self.root(), owner)
+    }
+
+    /// Replaces the text with the collections of an owner, durably. `edit` gets the current text,
+    /// and returns the new one, or `None` if nothing changes. No other change happens during the
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Error::is_too_large`] above [`crate::MAX_COLLECTIONS_TEXT`] bytes, or if
+    /// [`crate::MAX_COLLECTION_OWNERS`] owners have collections; those of [`Spool::collections`];
+    /// or if the disk fails or is full. The old text then stays.
+    pub fn change_collections(
+        &self,
+        owner: Option<&str>,
+        edit: &mut dyn FnMut(Option<&str>) -> Option<String>,
+    ) -> Result<()> {
+        self.tree().collections.change(self.disk_root(), owner, edit)
+    }
+
     /// Lists the runs that have a text, in no order.
     ///
     /// # Errors
@@ -271,6 +298,15 @@ impl Reader {
     /// Those of [`Spool::pins`].
     pub fn pins(&self) -> Result<BTreeSet<String>> {
         pins::read(&*self.disk, &self.root)
+    }
+
+    /// The text with the collections of an owner, as [`Spool::collections`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Spool::collections`].
+    pub fn collections(&self, owner: Option<&str>) -> Result<Option<String>> {
+        collections::read(&*self.disk, &self.root, owner)
     }
 
     /// Reads the state of the program. If the file is damaged or missing, returns the default.
