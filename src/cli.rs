@@ -5,6 +5,7 @@ mod authority;
 mod browse;
 mod bundle;
 mod chosen;
+mod collection;
 mod compress;
 mod config;
 mod control;

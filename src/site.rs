@@ -21,6 +21,7 @@ pub mod browser;
 mod caller;
 pub mod captures;
 pub mod certificates;
+pub mod collections;
 pub mod configuration;
 pub mod context;
 pub mod control;

@@ -3,6 +3,7 @@
 pub mod body;
 pub(crate) mod body_pieces;
 mod buffers;
+pub mod collections;
 pub mod context;
 pub mod decoded;
 pub mod edit;

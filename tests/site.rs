@@ -1,6 +1,7 @@
 //! Our own pages, message pages, modified pages and the gateway.
 
 pub(crate) mod browser;
+mod collections;
 mod former_addresses;
 pub(crate) mod gateway;
 pub(crate) mod gateway_browser;

@@ -1,6 +1,7 @@
 //! The types of the JSON API. The daemon sends them; the command line and the pages read them.
 
 mod captures;
+mod collections;
 mod config;
 mod event;
 mod exchange;
@@ -26,6 +27,11 @@ mod types;
 mod usage;
 
 pub use captures::{Capture, CaptureList, CaptureRequest, GateResult, StoredCapture};
+pub use collections::{
+    Collection, CollectionChoice, CollectionDefinition, CollectionFetch, CollectionList,
+    CollectionRemoval, CollectionRequest, CollectionSchedule, Colour, Member, MemberItem,
+    MembersRequest, SavedSearch,
+};
 pub use config::{
     ConfigChange, ConfigEdit, ConfigError, ConfigFault, ConfigOption, ConfigRule, ConfigState,
     ConfigUndo, ConfigVersion, ConfigVersions,

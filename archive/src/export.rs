@@ -4,7 +4,7 @@ mod folder;
 mod index;
 mod saved;
 mod single;
-mod wacz;
+pub(crate) mod wacz;
 mod warc;
 
 use std::io::{self, BufReader, Write};
@@ -42,6 +42,8 @@ pub struct ExportOptions {
     pub now: Timestamp,
     /// Whether older versions are included.
     pub versions: bool,
+    /// The definition of the exported collection, which a WACZ contains.
+    pub collection: Option<String>,
 }
 
 /// The result of an export.

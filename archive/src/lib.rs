@@ -64,3 +64,4 @@ pub use refusal::Reason;
 pub use report::{
     FormerRequest, ImportEvent, ImportReport, MAX_FORMER, RefusedItem, RequestReport, SHOWN,
 };
+pub use wacz::collection_in;

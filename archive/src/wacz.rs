@@ -9,6 +9,8 @@ use wwwoffle_url::LocalHost;
 
 use crate::digest::Digest;
 use crate::error::{Error, ItemFault, Result};
+use crate::export::wacz::COLLECTION;
+use crate::files;
 use crate::files::FileReader;
 use crate::fixture::SETTINGS;
 use crate::item::{ArchiveItem, Source};
@@ -35,6 +37,8 @@ pub(crate) struct Wacz {
     digests: HashMap<String, String>,
     /// The settings, if the WACZ is a fixture.
     settings: Option<Member>,
+    /// The definition of the collection whose pages it has.
+    collection: Option<Member>,
     now: Option<Warc>,
 }
 
@@ -50,11 +54,25 @@ struct WaczResource {
     hash: Option<String>,
 }
 
+/// Returns the definition of the collection whose pages a WACZ has. `None` if the WACZ was not
+/// exported from a collection.
+///
+/// # Errors
+///
+/// If the file is missing, is not a WACZ, or cannot be read.
+pub fn collection_in(path: &Path) -> Result<Option<Vec<u8>>> {
+    let fail = |error| ItemFault::of_read(path, error).into_unknown(path);
+    let file = files::open(path).map_err(|error| Error::disk("read", path, error))?;
+    let file = file.ok_or_else(|| Error::unknown(path, "it is missing, or not a file"))?;
+    Wacz::open(&file.reader, path, &LocalHost::default())?.collection().map_err(fail)
+}
+
 impl Wacz {
     pub(crate) fn open(file: &FileReader, path: &Path, local: &LocalHost) -> Result<Self> {
         let fail = |error| ItemFault::of_read(path, error).into_unknown(path);
         let mut directory = Directory::open(file).map_err(fail)?;
-        let (mut archives, mut package, mut settings) = (VecDeque::new(), None, None);
+        let (mut archives, mut package) = (VecDeque::new(), None);
+        let (mut settings, mut collection) = (None, None);
         let mut count = 0;
         while let Some(member) = directory.next().map_err(fail)? {
             count += 1;
@@ -65,6 +83,8 @@ impl Wacz {
                 package = Some(member);
             } else if member.name == SETTINGS {
                 settings = Some(member);
+            } else if member.name == COLLECTION {
+                collection = Some(member);
             } else if is_archive(&member.name) {
                 archives.push_back(member);
             }
@@ -74,7 +94,7 @@ impl Wacz {
         })?;
         let digests = digests(&directory, &package).map_err(fail)?;
         let (path, local) = (path.to_owned(), local.clone());
-        Ok(Self { path, local, directory, archives, digests, settings, now: None })
+        Ok(Self { path, local, directory, archives, digests, settings, collection, now: None })
     }
 
     /// The next WARC file, if it matches its digest. `None` after the last one.
@@ -86,6 +106,13 @@ impl Wacz {
     /// The text of the settings of a fixture, if they match their digest. `None` in any other WACZ.
     pub(crate) fn fixture_settings(&self) -> std::io::Result<Option<Vec<u8>>> {
         let Some(member) = &self.settings else { return Ok(None) };
+        self.verify(member)?;
+        small(&self.directory, member).map(Some)
+    }
+
+    /// The definition of a collection, if it matches its digest.
+    fn collection(&self) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(member) = &self.collection else { return Ok(None) };
         self.verify(member)?;
         small(&self.directory, member).map(Some)
     }

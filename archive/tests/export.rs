@@ -35,7 +35,12 @@ fn keep(bench: &Bench, place: &Place, fields: &str, body: &[u8]) {
 }
 
 fn export_options() -> ExportOptions {
-    ExportOptions { software: "wwwoffle/0".to_owned(), now: time(DATE), versions: false }
+    ExportOptions {
+        software: "wwwoffle/0".to_owned(),
+        now: time(DATE),
+        versions: false,
+        collection: None,
+    }
 }
 
 fn places(places: &[Place]) -> impl Iterator<Item = wwwoffle_spool::Result<Place>> {

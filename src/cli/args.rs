@@ -1,6 +1,7 @@
 //! The command line as typed, validated. What it means is decided by the verbs.
 
 mod authority;
+mod collection;
 mod daemon;
 mod exchange;
 mod fetch;
@@ -19,6 +20,7 @@ use clap::{Args, Command, CommandFactory as _, FromArgMatches as _, Parser, Subc
 use wwwoffle_config::LogLevel;
 
 pub(crate) use self::authority::{AuthorityVerb, Install, Uninstall};
+pub(crate) use self::collection::{CollectionFlags, CollectionVerb, MemberFlags};
 pub(crate) use self::daemon::DaemonArgs;
 pub(crate) use self::exchange::{Export, ExportChoice, ImportArgs};
 pub(crate) use self::fetch::{Fetch, QueueArgs, UsageArgs};
@@ -119,6 +121,11 @@ pub(crate) enum Verb {
     Monitor {
         #[command(subcommand)]
         verb: MonitorVerb,
+    },
+    /// Put pages, sites and searches into collections, which are fetched and shared as one.
+    Collection {
+        #[command(subcommand)]
+        verb: CollectionVerb,
     },
     /// List the entries of the spool.
     Ls(ListArgs),

@@ -16,7 +16,11 @@ use super::failure::{VerbFailure, VerbResult};
 use super::files;
 use crate::base::owner::{Owner, Places};
 use crate::base::shown;
+use crate::storage::collections;
+use crate::storage::collections::edit::query_of;
+use crate::storage::collections::members::{MAX_FOUND, places_of_page};
 use crate::storage::lists::sessions;
+use wwwoffle_api::{Collection, Member};
 
 /// Printed if the sub-resources of the selected pages cannot be found because there is no index.
 const NO_INDEX: &str = "there is no index, so only the selected sub-resources are exported: \
@@ -37,6 +41,9 @@ pub(super) fn chosen<'a>(
     typed: &'a ExportChoice,
     reader: &'a Reader,
 ) -> VerbResult<ExportedPlaces<'a>> {
+    if let Some(name) = &typed.collection {
+        return of_collection(typed, name, reader);
+    }
     if typed.search.is_some() || typed.session.is_some() {
         return indexed(typed, reader);
     }
@@ -120,6 +127,75 @@ fn with_sub_resources<'a>(
     Ok(ExportedPlaces { places, sub_resources, personal, notes })
 }
 
+/// Returns the collection with a name or an id that an owner may see.
+pub(super) fn collection(
+    name: &str,
+    owner: Option<&Owner>,
+    reader: &Reader,
+) -> VerbResult<Collection> {
+    let found = collections::named(reader, owner.unwrap_or(&Owner::Local), name);
+    found.map_err(|error| VerbFailure::failed("the collection cannot be exported", &error))
+}
+
+/// Returns the places of the members of a collection.
+fn of_collection<'a>(
+    typed: &'a ExportChoice,
+    name: &str,
+    reader: &Reader,
+) -> VerbResult<ExportedPlaces<'a>> {
+    let owner = typed.owner.as_ref();
+    let members = collection(name, owner, reader)?.members;
+    let index = ReadOnlyIndex::open(reader.root())?;
+    let personal = Rc::new(Cell::new(0));
+    let mut places = Vec::new();
+    let mut add = |place: &Place, when: Timestamp, body_len: u64| {
+        if is_of_host(place.url(), typed) && is_chosen(place, when, body_len, typed, &personal) {
+            places.push(place.clone());
+        }
+    };
+    for item in members {
+        let filter = match &item.member {
+            Member::Page { url } => {
+                for place in places_of_page(url, owner.unwrap_or(&Owner::Local)) {
+                    for entry in reader.entries(&place)?.found {
+                        add(entry.place(), entry.received(), entry.body_len());
+                    }
+                }
+                continue;
+            }
+            Member::Site { site } => Filter { site: Some(site.clone()), ..Filter::default() },
+            Member::Search(search) => match query_of(search) {
+                Ok(query) => query.filter,
+                Err(_) => continue,
+            },
+        };
+        let index = index.as_ref().ok_or_else(|| {
+            VerbFailure::plain("there is no index: `wwwoffle reindex` builds one")
+        })?;
+        let items = match &item.member {
+            Member::Search(search) => {
+                let (mut items, _) = index.search(&Query::parse(&search.words), &filter)?;
+                items.truncate(MAX_FOUND);
+                items
+            }
+            _ => index.all(&filter)?,
+        };
+        for item in items {
+            add(&item.place, item.times.answered, item.content.body_len);
+        }
+    }
+    let mut seen = HashSet::new();
+    places.retain(|place| seen.insert(place.clone()));
+    with_sub_resources(typed, index.as_ref(), (places, personal), Vec::new())
+}
+
+/// Whether a URL has one of the hosts that the options name.
+fn is_of_host(url: &str, typed: &ExportChoice) -> bool {
+    let (_, rest) = url.split_once("://").unwrap_or_default();
+    let host = rest.split(['/', '?']).next().unwrap_or_default();
+    typed.host.is_empty() || typed.host.iter().any(|one| one == host)
+}
+
 /// Returns the places that the options select, from the index.
 fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedPlaces<'a>> {
     let Some(index) = ReadOnlyIndex::open(reader.root())? else {
@@ -154,14 +230,9 @@ fn indexed<'a>(typed: &'a ExportChoice, reader: &Reader) -> VerbResult<ExportedP
             items
         }
     };
-    let is_of_host = |item: &Item| {
-        let (_, rest) = item.place.url().split_once("://").unwrap_or_default();
-        let host = rest.split(['/', '?']).next().unwrap_or_default();
-        typed.host.is_empty() || typed.host.iter().any(|one| one == host)
-    };
     let personal = Rc::new(Cell::new(0));
     let meant = items.into_iter().filter(|item| {
-        is_of_host(item)
+        is_of_host(item.place.url(), typed)
             && is_chosen(&item.place, item.times.answered, item.content.body_len, typed, &personal)
     });
     let places: Vec<_> = meant.map(|item| item.place).collect();

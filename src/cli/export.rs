@@ -12,7 +12,7 @@ use wwwoffle_spool::{Entry, Reader};
 
 use super::args::Export;
 use super::bundle;
-use super::chosen::{ExportedPlaces, chosen, page_entry};
+use super::chosen::{ExportedPlaces, chosen, collection, page_entry};
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{self, print_json, reader};
 use super::plain::Plain;
@@ -20,6 +20,7 @@ use super::{Terminal, VerbContext};
 use crate::base::exit::ExitStatus;
 use crate::base::{clock, shown};
 use crate::site::entries::exchange::title;
+use crate::storage::collections::edit::definition_text;
 use crate::storage::store::timestamp;
 
 /// Writes the archive.
@@ -37,7 +38,11 @@ pub(super) fn run(typed: &Export, context: &mut VerbContext<'_>) -> VerbResult {
     if format == ExportTarget::Page {
         return write_page(typed, &reader, terminal);
     }
-    let options = options(typed.chosen.versions);
+    let mut options = options(typed.chosen.versions);
+    if let Some(name) = &typed.chosen.collection {
+        let one = collection(name, typed.chosen.owner.as_ref(), &reader)?;
+        options.collection = Some(definition_text(&one));
+    }
     let ExportedPlaces { mut places, sub_resources, personal, notes } =
         chosen(&typed.chosen, &reader)?;
     let done = match format {
@@ -144,7 +149,7 @@ fn decoded(entry: &Entry, out: &mut dyn Write) -> io::Result<()> {
 /// made it, and when.
 pub(super) fn options(versions: bool) -> ExportOptions {
     let software = concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned();
-    ExportOptions { software, now: timestamp(clock::now()), versions }
+    ExportOptions { software, now: timestamp(clock::now()), versions, collection: None }
 }
 
 /// Prints the totals: the entries exported, the sub-resources among them, and the personal entries

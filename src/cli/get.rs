@@ -183,7 +183,7 @@ pub(super) fn with_urls_of(
 }
 
 /// Reads a file of at most `most` bytes.
-fn read(file: &Path, most: u64, terminal: &mut Terminal<'_>) -> VerbResult<Vec<u8>> {
+pub(super) fn read(file: &Path, most: u64, terminal: &mut Terminal<'_>) -> VerbResult<Vec<u8>> {
     let cannot = |error: std::io::Error| {
         let what = format!("{} cannot be read", file.display());
         VerbFailure::caused(ExitStatus::Usage, what, &error)

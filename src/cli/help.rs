@@ -25,7 +25,10 @@ pub(super) struct VerbGroup {
 pub(super) const GROUPS: [VerbGroup; 8] = [
     VerbGroup { task: "Begin here", verbs: &["browse", "serve", "status", "offline", "online"] },
     VerbGroup { task: "Store pages", verbs: &["get", "fetch", "queue", "runs", "monitor"] },
-    VerbGroup { task: "Find and read pages", verbs: &["search", "ls", "cat", "info", "history"] },
+    VerbGroup {
+        task: "Find and read pages",
+        verbs: &["search", "ls", "cat", "info", "history", "collection"],
+    },
     VerbGroup {
         task: "Keep, change and remove pages",
         verbs: &["pin", "unpin", "rm", "mv", "write", "purge", "gzip", "gunzip"],
@@ -53,7 +56,7 @@ pub(super) fn template(command: &Command) -> String {
         let _written = write!(template, "\n{}:\n", group.task);
         for verb in group.commands(command) {
             let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-            let _written = writeln!(template, "  {:<9}  {about}", verb.get_name());
+            let _written = writeln!(template, "  {:<10}  {about}", verb.get_name());
         }
     }
     template + "\nOptions:\n{options}{after-help}"

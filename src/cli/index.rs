@@ -22,7 +22,10 @@ use super::offline;
 use super::settings::Settings;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
+use crate::base::owner::Owner;
 use crate::base::{clock, shown};
+use crate::storage::collections;
+use crate::storage::collections::members::entry_set;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::sessions;
@@ -99,7 +102,16 @@ impl Answerer {
             Self::Ourselves(opened) => {
                 let OpenedSpool { spool, index, config, sessions } = &**opened;
                 let (viewer, now) = (&Viewer::Operator, timestamp(clock::now()));
-                Ok(act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)?)
+                let source = ListSource { index, spool, config, sessions, viewer, now };
+                let mut wanted = wanted;
+                if let Some(name) = &wanted.collection {
+                    let found = collections::named(spool, &Owner::Local, name);
+                    let found = found.map_err(|error| {
+                        VerbFailure::failed("the collection cannot be listed", &error)
+                    })?;
+                    wanted.filter.among = Some(Arc::new(entry_set(&source, &found)?));
+                }
+                Ok(act(&source, &wanted)?)
             }
         }
     }

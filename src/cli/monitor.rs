@@ -50,7 +50,7 @@ pub(super) fn run(verb: MonitorVerb, context: &mut VerbContext<'_>) -> VerbResul
 
 /// Builds the schedule from the options: a cron line, or a named interval. The other options
 /// replace fields of the interval.
-fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
+pub(super) fn schedule(when: &ScheduleFlags) -> Result<Schedule, String> {
     if let Some(line) = &when.cron {
         return line.parse().map_err(|error| format!("--cron: {error}"));
     }

@@ -13,14 +13,14 @@ use rustix::{
 };
 use wwwoffle_config::Size;
 
-use super::args::{ConfigVerb, Fetch, IndexVerb, ProfileArgs, SpoolVerb, Verb};
+use super::args::{CollectionVerb, ConfigVerb, Fetch, IndexVerb, ProfileArgs, SpoolVerb, Verb};
 use super::control::{Control, invalid_response};
 use super::failure::{VerbFailure, VerbResult};
 use super::progress::ProgressDisplay;
 use super::{
-    Terminal, VerbContext, authority, browse, bundle, compress, config, downloads, edit, exchange,
-    explain, export, files, fixture, fsck, get, help, history, import, index, info, list, monitor,
-    passwd, plan, purge, queue, service, url, usage,
+    Terminal, VerbContext, authority, browse, bundle, collection, compress, config, downloads,
+    edit, exchange, explain, export, files, fixture, fsck, get, help, history, import, index, info,
+    list, monitor, passwd, plan, purge, queue, service, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -92,6 +92,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
         Verb::Kept(SpoolVerb::Import(typed)) => exchange::run(&typed, context),
         Verb::Kept(SpoolVerb::Export(typed)) => export::run(&typed, context),
         Verb::Monitor { verb } => monitor::run(verb, context),
+        Verb::Collection { verb } => collection::run(verb, context),
         Verb::Passwd { user } => passwd::passwd(user.as_deref(), &mut context.terminal),
         Verb::Url(local) => url::answer(&local, context),
         Verb::Help { topic } => help::run(&topic, &mut context.terminal),
@@ -115,6 +116,8 @@ impl Verb {
                 verb,
                 SpoolVerb::Mv(_) | SpoolVerb::Write(_) | SpoolVerb::Gzip(_) | SpoolVerb::Gunzip(_)
             ),
+            // The pages of a WACZ are imported by the daemon of this machine.
+            Self::Collection { verb } => !matches!(verb, CollectionVerb::Import { .. }),
             Self::Online
             | Self::Offline
             | Self::Autodial

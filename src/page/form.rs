@@ -1,4 +1,7 @@
-//! Forms sent to our own pages: `application/x-www-form-urlencoded`.
+//! Forms sent to our own pages: `application/x-www-form-urlencoded`, or `multipart/form-data` if they
+//! have a file.
+
+mod multipart;
 
 use serde::Serialize;
 use wwwoffle_url::url_decode_form_args;
@@ -36,6 +39,9 @@ pub enum BadForm {
     /// The `Content-Type` is not that of a form.
     #[error("expected a form of type application/x-www-form-urlencoded")]
     WrongType,
+    /// The body has no form of its type.
+    #[error("the form is malformed")]
+    Malformed,
     /// The form is too long.
     #[error("the form is longer than {LONGEST_FORM} bytes")]
     TooLong,
@@ -73,9 +79,15 @@ impl SubmittedForm {
     ///
     /// # Errors
     ///
-    /// [`BadForm`] if `content_type` is not that of a form, if a field is not UTF-8, or if the body
+    /// [`BadForm`] if `content_type` is not that of a form, if the body is malformed, if a field is not UTF-8, or if the body
     /// is longer or has more fields than a form may have.
     pub fn parse(content_type: Option<&str>, body: &[u8]) -> Result<Self, BadForm> {
+        if let Some(boundary) = content_type.and_then(multipart::boundary) {
+            if body.len() > LONGEST_FORM {
+                return Err(BadForm::TooLong);
+            }
+            return Ok(Self { fields: multipart::fields(body, boundary)? });
+        }
         if essence(content_type.unwrap_or_default()) != FORM {
             return Err(BadForm::WrongType);
         }

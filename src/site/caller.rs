@@ -238,6 +238,11 @@ impl Caller {
         self.permission >= needed
     }
 
+    /// Refuses a caller without a permission that the guard of a route cannot know.
+    pub(super) fn need(&self, needed: Permission) -> Result<(), GuardRefusal> {
+        self.refusal_without(needed).map_or(Ok(()), Err)
+    }
+
     /// Returns the refusal if the caller lacks the permission `needed`.
     fn refusal_without(&self, needed: Permission) -> Option<GuardRefusal> {
         if self.may(needed) {

@@ -5,6 +5,7 @@ pub mod cards;
 pub(super) mod export;
 pub mod page;
 pub(super) mod removed;
+mod tree;
 pub(super) mod whole;
 
 use hyper::Response;
@@ -23,6 +24,7 @@ use crate::fetch;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
+use crate::site::collections::access;
 use crate::site::search::call::query_index;
 use crate::storage::lists;
 use crate::storage::lists::found::{self, ListSource};
@@ -62,7 +64,13 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         let rows = (sessions.start_times(), &*resting);
         let arguments = SubmittedForm::of_arguments(arguments).unwrap_or_default();
         let library = cards::library(caller, arguments.value("after")).await;
-        return caller.page(page::root(shell, rows, &library));
+        // If they cannot be read, their own page says why.
+        let collections = access::visible(caller).await.unwrap_or_default();
+        return caller.page(page::root(shell, rows, &library, &collections));
+    }
+    if let Some(site) = name.strip_prefix("tree/").filter(|site| !site.is_empty()) {
+        let site = decoded(site.trim_end_matches('/'));
+        return tree::show(caller, &site, arguments).await;
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));

@@ -2,7 +2,7 @@
 
 pub(super) mod call;
 pub mod page;
-mod preset;
+pub(super) mod preset;
 pub mod schedule;
 
 use hyper::Response;

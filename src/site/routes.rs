@@ -24,9 +24,9 @@ use super::route::{
 };
 use super::statistics::metrics;
 use super::{
-    browser, captures, certificates, configuration, control, entries, fetches, former, gateway,
-    history, home, info, lists, local_files, missing, monitor, purge, queue, search, statistics,
-    status, usage,
+    browser, captures, certificates, collections, configuration, control, entries, fetches, former,
+    gateway, history, home, info, lists, local_files, missing, monitor, purge, queue, search,
+    statistics, status, usage,
 };
 use crate::base::mode::ModeSetting::{Auto, Autodial, Offline, Online};
 use wwwoffle_api::{EntriesToCompress, Queue, ReindexRequest};
@@ -286,6 +286,7 @@ pub(super) const ROUTES: &[Route] = &[
     ),
     form(&["/control/refresh-multiple"], Request, submit!(lists::perform, EntryAction::Refresh)),
     form(&["/control/pin-multiple"], Change, submit!(lists::perform, EntryAction::Pin)),
+    form(&["/control/pin-list"], Change, submit!(lists::whole::pin)),
     form(&["/control/monitor-multiple"], Change, submit!(lists::perform, EntryAction::Monitor)),
     form(&["/control/export-multiple/warc"], Request, submit!(lists::perform, Export(Warc))),
     form(&["/control/export-multiple/wacz"], Request, submit!(lists::perform, Export(Wacz))),
@@ -308,6 +309,35 @@ pub(super) const ROUTES: &[Route] = &[
         json_later(caller, edit::write(caller, call.arguments, call.incoming))
     }),
     call(&["/api/import"], Administer, |caller, call| lines_of_body(caller, call, import::start)),
+    // Collections.
+    page(&[collections::PATH], show_later!(collections::list, arguments)),
+    moved(&["/collections"], collections::PATH),
+    page(&["/collections/show"], show_later!(collections::show, arguments)),
+    page(&["/collections/edit"], show_later!(collections::form, arguments)),
+    page(&["/collections/add"], show_later!(collections::choose::show, arguments)),
+    download(&["/collections/definition"], show_later!(collections::share::definition, arguments)),
+    page(&["/control/delete/collection"], show_later!(collections::ask_delete, arguments)),
+    form(&["/control/delete/collection"], Request, submit!(collections::delete)),
+    form(&["/control/collections/save"], Request, submit!(collections::save)),
+    form(&["/control/collections/choose"], Request, submit!(collections::choose::submit)),
+    form(&["/control/collections/add"], Request, submit!(collections::add)),
+    form(&["/control/collections/remove"], Request, submit!(collections::remove)),
+    form(&["/control/collections/restore"], Request, submit!(collections::restore)),
+    form(&["/control/collections/fetch"], Request, submit!(collections::fetch)),
+    form(&["/control/collections/schedule"], Change, submit!(collections::schedule::submit)),
+    form(&["/control/collections/import"], Request, submit!(collections::share::submit)),
+    form(&["/control/collections/export/warc"], Request, submit!(collections::share::export, Warc)),
+    form(&["/control/collections/export/wacz"], Request, submit!(collections::share::export, Wacz)),
+    query(&["/api/collections"], |caller, _| json_later(caller, collections::call::all(caller))),
+    query(&["/api/collections/one"], answer_query!(collections::call::one)),
+    query(&["/api/collections/definition"], answer_query!(collections::call::definition)),
+    call(&["/api/collections"], Request, answer!(collections::call::save)),
+    call(&["/api/collections/members"], Request, answer!(collections::call::members)),
+    call(&["/api/collections/delete"], Request, answer!(collections::call::delete)),
+    call(&["/api/collections/restore"], Request, answer!(collections::call::restore)),
+    call(&["/api/collections/fetch"], Request, answer!(collections::call::fetch)),
+    call(&["/api/collections/schedule"], Change, answer!(collections::call::schedule)),
+    call(&["/api/collections/import"], Request, answer!(collections::call::import)),
     // Lists and search.
     page(&["/search/"], show_later!(search::show, arguments)),
     moved(&["/search"], "/search/"),

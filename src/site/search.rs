@@ -6,27 +6,40 @@ pub mod page;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyper::Response;
-use wwwoffle_index::{ContentClass, Error};
+use wwwoffle_index::Error;
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use self::call::{query_index, query_of};
-use self::page::{SearchQuery, SearchResult};
+use self::page::{SearchQuery, SearchResult, arguments_of};
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::base::text::tr;
 use crate::proxy::body::Body;
+use crate::site::collections::access;
+use crate::site::home::icons::IconFinder;
 use crate::site::lists::page::list_unavailable;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lookup::look_up;
-use wwwoffle_api::SearchPage;
+use wwwoffle_api::{Collection, SearchPage};
 
 /// Number of hits on a page.
 const HITS: usize = 10;
+
+/// Maximum number of collections that can be chosen.
+const CHOICES: usize = 100;
+
+/// Maximum size of all icons on a page together, in bytes as they are written into it.
+const MOST_ICONS: usize = 20_000;
+
+/// Time after which the remaining hits are shown without icons.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Responds with the description with which browsers add us as a search engine.
 pub(super) fn describe(caller: &Caller) -> Response<Body> {
@@ -45,11 +58,26 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         let typed = SearchQuery { words: words.to_owned(), ..SearchQuery::default() };
         caller.page(page::page(&caller.shell, &typed, SearchResult::Address(url.to_owned())))
     };
-    let (typed, outcome) = match query_of(SubmittedForm::of_former_arguments(arguments)) {
+    let form = SubmittedForm::of_former_arguments(arguments);
+    let value = |name: &str| {
+        form.as_ref().ok().and_then(|form| form.value(name)).unwrap_or_default().trim().to_owned()
+    };
+    // If they cannot be read, their own page says why.
+    let collections = access::visible(caller).await.unwrap_or_default();
+    let typed = SearchQuery {
+        words: value("q"),
+        host: value("host"),
+        since: value("since"),
+        until: value("until"),
+        collection: value("collection"),
+        collections: choices(collections, &value("collection")),
+        ..SearchQuery::default()
+    };
+    let (typed, outcome) = match query_of(form) {
         Ok(wanted) if is_address(&wanted.words) => {
             return lead_to(wanted.words.trim(), &wanted.words);
         }
-        Err(why) => (SearchQuery::default(), SearchResult::Refused(why)),
+        Err(why) => (typed, SearchResult::Refused(why)),
         Ok(wanted) => {
             if let Some(url) = find_stored_page(caller, wanted.words.trim()).await {
                 return lead_to(&url, &wanted.words);
@@ -58,6 +86,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                 words: wanted.words.clone(),
                 host: wanted.filter.host.clone().unwrap_or_default(),
                 kind: wanted.filter.class,
+                ..typed
             };
             let outcome = if typed.words.trim().is_empty() {
                 SearchResult::Nothing
@@ -73,6 +102,13 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         }
     };
     caller.page(page::page(&caller.shell, &typed, outcome))
+}
+
+/// Returns the ids and names of the collections that can be chosen, always with the `chosen` one.
+fn choices(all: Vec<Collection>, chosen: &str) -> Vec<(String, String)> {
+    let is_shown = |(at, one): &(usize, Collection)| *at < CHOICES || one.id == chosen;
+    let shown = all.into_iter().enumerate().filter(is_shown);
+    shown.map(|(_, one)| (one.id, one.name)).collect()
 }
 
 /// Whether the words are just the address of a page.
@@ -124,10 +160,18 @@ fn is_bare_address(words: &str) -> bool {
 
 async fn run_search(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
     let wanted = ListQuery { limit: HITS, ..wanted };
-    match query_index(caller, wanted, hits_that_fit).await {
-        Ok(found) => {
+    let (owner, context) = (caller.owner.clone(), Arc::clone(&caller.context));
+    let find = query_index(caller, wanted, move |source, wanted| {
+        let found = hits_that_fit(source, wanted)?;
+        let finder = IconFinder::new(source, &owner, &context.base.local);
+        let finder = finder.until(Instant::now() + PATIENCE);
+        let icons = icons(&finder, &found);
+        Ok((found, icons))
+    });
+    match find.await {
+        Ok((found, icons)) => {
             let next = found.next.as_deref().map(|next| arguments(typed, next));
-            SearchResult::Found(found, next)
+            SearchResult::Found(found, icons, next)
         }
         Err(error) => SearchResult::Refused(list_unavailable(&error_chain(&error))),
     }
@@ -142,14 +186,26 @@ fn hits_that_fit(source: &ListSource<'_>, wanted: &ListQuery) -> Result<SearchPa
     }
 }
 
+/// Returns the icons of the hits, at most [`MOST_ICONS`] bytes.
+fn icons(finder: &IconFinder<'_>, found: &SearchPage) -> Vec<Option<String>> {
+    let mut room = MOST_ICONS;
+    let mut icon = |url: &str| {
+        let icon = finder.of(url)?;
+        room = room.checked_sub(icon.len())?;
+        Some(icon)
+    };
+    found.hits.iter().map(|hit| icon(&hit.item.url)).collect()
+}
+
 /// Returns the arguments of the next page.
 fn arguments(typed: &SearchQuery, after: &str) -> String {
-    let kind = typed.kind.map(ContentClass::as_str).unwrap_or_default();
-    let pairs =
-        [("q", typed.words.as_str()), ("host", &typed.host), ("type", kind), ("after", after)];
-    let coded = |text: &str| url_encode_form_args(text.as_bytes());
-    let pairs = pairs.into_iter().filter(|(_, value)| !value.is_empty());
-    pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect::<Vec<_>>().join("&")
+    let mut arguments = arguments_of(&typed.saved());
+    for (name, value) in [("collection", typed.collection.as_str()), ("after", after)] {
+        if !value.is_empty() {
+            arguments = format!("{arguments}&{name}={}", url_encode_form_args(value.as_bytes()));
+        }
+    }
+    arguments
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ const ARCHIVE: &str = "data.warc.gz";
 const INDEX: &str = "indexes/index.cdx";
 const PAGES: &str = "pages/pages.jsonl";
 const PACKAGE: &str = "datapackage.json";
+/// The definition of the collection whose pages are in the WACZ. Other readers ignore it.
+pub(crate) const COLLECTION: &str = "wwwoffle/collection.json";
 const PACKAGE_DIGEST: &str = "datapackage-digest.json";
 
 /// A WACZ being written.
@@ -71,6 +73,9 @@ impl<W: Write + Seek> WaczWriter<W> {
         resources.extend([resource(INDEX, &index), resource(PAGES, &pages)]);
         if let Some(text) = settings {
             resources.push(resource(SETTINGS, &self.zip.add(SETTINGS, text.as_bytes())?));
+        }
+        if let Some(text) = &options.collection {
+            resources.push(resource(COLLECTION, &self.zip.add(COLLECTION, text.as_bytes())?));
         }
         let package = json!({
             "profile": "data-package",

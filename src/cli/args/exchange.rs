@@ -50,7 +50,7 @@ pub(crate) struct Export {
     pub(crate) chosen: ExportChoice,
     /// Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine.
     /// Forms and requests with a cookie or a login are left out.
-    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "page", "no_sub_resources", "versions", "unchanged"])]
+    #[arg(long, conflicts_with_all = ["host", "since", "until", "max_size", "url_spec", "owner", "search", "session", "page", "collection", "no_sub_resources", "versions", "unchanged"])]
     pub(crate) queue: bool,
     /// Print JSON.
     #[arg(long)]
@@ -95,6 +95,9 @@ pub(crate) struct ExportChoice {
     /// Only this page.
     #[arg(long, value_name = "URL", conflicts_with_all = ["host", "since", "until", "url_spec", "search", "session"])]
     pub(crate) page: Option<String>,
+    /// Only the pages, sites and searches of this collection: its name or its id.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["search", "session", "page"])]
+    pub(crate) collection: Option<String>,
     /// Omit images, styles, fonts and scripts of matching pages unless they match themselves.
     #[arg(long)]
     pub(crate) no_sub_resources: bool,

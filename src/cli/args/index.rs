@@ -70,6 +70,9 @@ pub(crate) struct FilterArgs {
     /// Only pages, without sub-resources.
     #[arg(long)]
     pub(crate) pages: bool,
+    /// Only entries of this collection: its name or its id.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) collection: Option<String>,
     /// Only entries of this owner: local, user:NAME, client:ADDRESS, or all for public entries.
     #[arg(long, value_name = "OWNER")]
     pub(crate) owner: Option<String>,
@@ -134,6 +137,7 @@ impl FilterArgs {
             ("since", &self.since),
             ("until", &self.until),
             ("owner", &self.owner),
+            ("collection", &self.collection),
         ];
         let given = given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
         given.chain(self.pages.then(|| ("pages", "1".to_owned()))).collect()

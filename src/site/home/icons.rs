@@ -1,5 +1,7 @@
 //! Site icons from the spool, as `data:` URLs, because our own pages load nothing.
 
+use std::time::Instant;
+
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use hyper::header::CONTENT_ENCODING;
@@ -24,6 +26,8 @@ pub(in crate::site) struct IconFinder<'a> {
     viewer: &'a Viewer,
     owner: &'a Owner,
     local: &'a LocalHost,
+    /// The time after which no icon is looked up.
+    until: Option<Instant>,
 }
 
 impl<'a> IconFinder<'a> {
@@ -34,7 +38,16 @@ impl<'a> IconFinder<'a> {
         local: &'a LocalHost,
     ) -> Self {
         let ListSource { spool, index, viewer, .. } = *source;
-        Self { spool, index, viewer, owner, local }
+        Self { spool, index, viewer, owner, local, until: None }
+    }
+
+    /// Looks up no icon after a time.
+    pub(in crate::site) fn until(self, time: Instant) -> Self {
+        Self { until: Some(time), ..self }
+    }
+
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() > until)
     }
 
     /// Returns the icon of a page as a `data:` URL: `/favicon.ico` of its host, or else an icon to
@@ -55,7 +68,14 @@ impl<'a> IconFinder<'a> {
     /// Returns the first usable icon to which the page refers. Only references whose URLs contain
     /// `icon` are checked.
     fn named_by(&self, page: &Places) -> Option<String> {
-        let of = |place: &Place| self.index.references(self.viewer, place).unwrap_or_default();
+        let of = |place: &Place| {
+            let found = if self.is_late() {
+                Ok(Vec::new())
+            } else {
+                self.index.references(self.viewer, place)
+            };
+            found.unwrap_or_default()
+        };
         let found = of(&page.own).into_iter().chain(of(&page.public));
         let is_icon = |url: &str| url.to_ascii_lowercase().contains("icon");
         found
@@ -65,6 +85,9 @@ impl<'a> IconFinder<'a> {
     }
 
     fn at(&self, place: &Place) -> Option<String> {
+        if self.is_late() {
+            return None;
+        }
         match self.spool.entry(place) {
             Ok(Lookup::Found(entry)) => data_url(&body(&entry)?),
             // A damaged or unreadable entry counts as missing.

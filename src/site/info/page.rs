@@ -12,6 +12,7 @@ use crate::page::links;
 use crate::page::{RenderedPage, Shell, View, view};
 use crate::proxy::last::LastAction;
 use crate::proxy::rehearsal::PredictedAction;
+use crate::site::collections::page::add_page;
 use crate::site::lists::page as lists;
 use crate::site::lists::page::{ActionResult, result_view};
 use crate::storage::store::timestamp;
@@ -76,6 +77,8 @@ pub fn page(shell: &Shell, info: &Info<Text>, more: &InfoExtras) -> RenderedPage
             // Address of the page with the options for this URL, without scheme and host.
             options: links::options(&info.url),
             versions: more.versions.map_or(0, |many| u64::try_from(many).unwrap_or(u64::MAX)),
+            // Address of the page that adds this one to a collection.
+            collect: add_page(&address),
             // Address of this page, to which forms return.
             back: links::info(&address),
         },

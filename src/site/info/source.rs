@@ -133,6 +133,7 @@ pub(in crate::site) async fn warc(caller: &Caller, arguments: Option<&str>) -> R
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
         versions: false,
+        collection: None,
     };
     let Ok(turn) = Arc::clone(&caller.context.limits.exports).try_acquire_owned() else {
         return reply::plain(503, "other archives are being sent; try again in a moment");

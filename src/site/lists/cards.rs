@@ -89,7 +89,10 @@ pub(super) async fn library(caller: &Caller, after: Option<&str>) -> Library {
         let total = source.index.total(source.viewer)?;
         let page = found::list(source, wanted)?;
         let sites = match page.listed {
-            ListItems::Sites(items) => cards(source, &icons, items),
+            ListItems::Sites(items) => {
+                let until = Instant::now() + PATIENCE;
+                cards(source, &icons.until(until), items, until)
+            }
             _ => Vec::new(),
         };
         Ok(Library { is_ready: true, refused: None, total, sites, next: page.next, is_later })
@@ -100,21 +103,30 @@ pub(super) async fn library(caller: &Caller, after: Option<&str>) -> Library {
     })
 }
 
-/// Adds what their pages say to sites, until [`PATIENCE`] has passed. The icons have at most
+/// Adds what their pages say to sites until a time, at which also the lookup of an icon ends. The icons have at most
 /// [`MOST_ICONS`] bytes.
-fn cards(source: &ListSource<'_>, icons: &IconFinder<'_>, sites: Vec<SiteItem>) -> Vec<SiteCard> {
-    let (begun, mut room) = (Instant::now(), MOST_ICONS);
+fn cards(
+    source: &ListSource<'_>,
+    icons: &IconFinder<'_>,
+    sites: Vec<SiteItem>,
+    until: Instant,
+) -> Vec<SiteCard> {
+    let mut room = MOST_ICONS;
     let card = |item: SiteItem| {
-        let is_in_time = begun.elapsed() < PATIENCE;
+        let is_in_time = Instant::now() < until;
         // If the pages cannot be listed, the site is shown without details.
-        let found = if is_in_time { pages(source, icons, &item.site, &mut room) } else { Ok(None) };
+        let found =
+            if is_in_time { site_pages(source, icons, &item.site, &mut room) } else { Ok(None) };
         SiteCard { item, pages: found.unwrap_or_default() }
     };
     sites.into_iter().map(card).collect()
 }
 
 /// Returns the URL of the start page of a site. `None` if no page of it is stored.
-pub(super) fn start_page(source: &ListSource<'_>, site: &str) -> Result<Option<String>, Error> {
+pub(in crate::site) fn start_page(
+    source: &ListSource<'_>,
+    site: &str,
+) -> Result<Option<String>, Error> {
     let pages = newest_pages(source, site)?.listed;
     let ListItems::Entries(items) = pages else { return Ok(None) };
     Ok(shortest(&items).map(|start| start.url.clone()))
@@ -141,7 +153,7 @@ fn newest_pages(source: &ListSource<'_>, site: &str) -> Result<IndexPage, Error>
 
 /// Returns what the newest pages of a site say about it. Once an icon exceeds the `room`, no icon
 /// of a further site is looked up.
-fn pages(
+pub(in crate::site) fn site_pages(
     source: &ListSource<'_>,
     icons: &IconFinder<'_>,
     site: &str,

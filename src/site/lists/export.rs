@@ -81,6 +81,15 @@ impl ExportFormat {
     }
 }
 
+/// How entries are exported.
+pub(in crate::site) struct ExportWish {
+    pub(in crate::site) format: ExportFormat,
+    /// Whether older versions are included.
+    pub(in crate::site) versions: bool,
+    /// The definition of the exported collection, which a WACZ contains.
+    pub(in crate::site) collection: Option<String>,
+}
+
 /// The entries to export.
 #[derive(Default)]
 struct ExportSelection {
@@ -103,18 +112,18 @@ pub(in crate::site) async fn send(
         let of = caller.places_of(text)?;
         places.extend([of.own, of.public]);
     }
-    send_places(caller, format, places, form.value("versions").is_some(), form).await
+    let versions = form.value("versions").is_some();
+    send_places(caller, ExportWish { format, versions, collection: None }, places, form).await
 }
 
 /// Sends the entries of these places, which `form` selects, and their sub-resources.
 pub(in crate::site) async fn send_places(
     caller: &Caller,
-    format: ExportFormat,
+    wish: ExportWish,
     places: Vec<Place>,
-    versions: bool,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    let context = &caller.context;
+    let (context, ExportWish { format, versions, collection }) = (&caller.context, wish);
     let turn = Arc::clone(&context.limits.exports).try_acquire_owned().map_err(|_| {
         let why = "two exports are under way already: try again when one has ended";
         FormError::Busy(why.to_owned())
@@ -132,6 +141,7 @@ pub(in crate::site) async fn send_places(
         software: concat!("wwwoffle/", env!("CARGO_PKG_VERSION")).to_owned(),
         now: timestamp(clock::now()),
         versions,
+        collection,
     };
     let day = options.now.to_zoned(caller.shell.zone.clone()).strftime("%Y-%m-%d");
     let name = format!("attachment; filename=\"wwwoffle-{day}.{}\"", format.end());

@@ -11,6 +11,7 @@ mod action;
 mod address;
 mod restored;
 pub mod room;
+pub mod tree;
 pub mod whole;
 mod words;
 
@@ -28,8 +29,12 @@ use super::cards::{Library, SiteCard};
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, count, tr};
 use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::collections::choose;
+use crate::site::collections::page as collections;
 use crate::site::home::page::letter;
-use wwwoffle_api::{EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem};
+use wwwoffle_api::{
+    Collection, EntryItem, HostItem, IndexItem, IndexPage, ListItems, SessionItem, SiteItem,
+};
 
 /// Path below which the lists are.
 pub const ROOT: &str = "/index/";
@@ -134,6 +139,10 @@ pub fn page(
             monitor: links::monitor(&url),
             fetch: links::fetch(&url),
         }),
+        // Address of the tree of the site of the list.
+        tree: shown.path.strip_prefix("site/").map(tree::address),
+        // Address of the page that adds the site of the list to a collection.
+        collect: shown.path.strip_prefix("site/").map(choose::of_site),
         // The list as a whole, with all its pages.
         whole: view! {
             // Number of entries, if known.
@@ -329,6 +338,9 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> View {
     view! { url: ShownUrl::new(url), queued: ShownTime::new(queued, &shell.zone) }
 }
 
+/// Maximum number of collections in the library; the list of collections has all.
+const SHOWN_COLLECTIONS: usize = 12;
+
 /// Renders the library, the root of the lists. `sessions` holds the start times of the last online
 /// sessions, latest first; `resting` holds the deletions that can be undone.
 #[must_use]
@@ -336,6 +348,7 @@ pub fn root(
     shell: &Shell,
     (sessions, resting): (&[Timestamp], &[RemovalSummary]),
     library: &Library,
+    all: &[Collection],
 ) -> RenderedPage {
     let session = |(back, began): (usize, &Timestamp)| {
         view! {
@@ -348,7 +361,10 @@ pub fn root(
     let removed = resting.iter().take(SHOWN_REMOVALS).map(|it| undoable(it, shell));
     let removed = removed.collect::<Vec<_>>();
     let sites = library.sites.iter().map(|card| site_card(card, shell)).collect::<Vec<_>>();
+    let shown = all.iter().take(SHOWN_COLLECTIONS);
     let view = view! {
+        collections: shown.map(|one| collections::card(one, shell)).collect::<Vec<_>>(),
+        has_more_collections: all.len() > SHOWN_COLLECTIONS,
         removed,
         online,
         schemes: SCHEMES,

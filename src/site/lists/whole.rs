@@ -15,15 +15,16 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
 use crate::proxy::body::Body;
-use crate::site::lists::export::{self, ExportFormat};
+use crate::site::lists::export::{self, ExportFormat, ExportWish};
 use crate::site::lists::page::whole as page;
 use crate::site::lists::page::whole::{LIST, ListContents, UNTIL, is_for_good};
 use crate::site::lists::page::{CompletedAction, DONE, ListAddress, REMOVED, ROOT, with};
 use crate::site::lists::removed;
+use crate::site::purge::set_pinned;
 use crate::site::search::call::query_index_for;
 use crate::storage::lists::deletions::DeletionTurn;
 use crate::storage::lists::query::ListQuery;
-use crate::storage::lists::whole::{GatheredEntries, MOST_EXPORTED, is_of_entries, is_part};
+use crate::storage::lists::whole::{GatheredEntries, MOST, MOST_EXPORTED, is_of_entries, is_part};
 use crate::storage::lists::{self, viewer};
 use crate::storage::store::timestamp;
 
@@ -122,7 +123,31 @@ pub(in crate::site) async fn send(
             "the list has more entries than are exported at once: `wwwoffle export` has no limit";
         return Err(FormError::Bad(why.to_owned()));
     }
-    export::send_places(caller, format, gathered.places, false, form).await
+    let wish = ExportWish { format, versions: false, collection: None };
+    export::send_places(caller, wish, gathered.places, form).await
+}
+
+/// Pins all entries of the list in the field `list`.
+pub(in crate::site) async fn pin(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
+    let list = back(form.value(LIST));
+    let (_, wanted) = parse_entry_list(list).ok_or_else(|| nothing(form))?;
+    let (gathered, is_all) = gather(caller, &wanted, GatheredEntries::default(), None).await?;
+    if !is_all {
+        let why = format!("the list has more than {MOST} entries: filter it first");
+        return Err(FormError::Bad(why));
+    }
+    let urls = gathered.places.iter().map(|place| place.url().to_owned());
+    let urls = urls.collect::<std::collections::BTreeSet<_>>();
+    if urls.is_empty() {
+        return Err(nothing(form));
+    }
+    let count = urls.len();
+    set_pinned(&caller.context, urls.into_iter().collect(), true).await?;
+    let value = format!("{}.{count}", CompletedAction::Pinned.name());
+    Ok(caller.see_other(&with(list, DONE, &value)))
 }
 
 /// Parses the address of a list of ours. `None` unless it is a list of entries with a filter, or of

@@ -9,7 +9,7 @@ use crate::page::form::SubmittedForm;
 
 /// A schedule with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Preset {
+pub(in crate::site) enum Preset {
     Hour,
     Day,
     Week,
@@ -24,10 +24,10 @@ impl Preset {
     /// Name of the field with the choice with which the form was filled in.
     const WAS: &'static str = "was";
 
-    pub(super) const ALL: [Self; 6] =
+    pub(in crate::site) const ALL: [Self; 6] =
         [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Online, Self::Times];
 
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(in crate::site) const fn as_str(self) -> &'static str {
         match self {
             Self::Hour => "hour",
             Self::Day => "day",
@@ -38,7 +38,7 @@ impl Preset {
         }
     }
 
-    pub(super) const fn label(self) -> Text {
+    pub(in crate::site) const fn label(self) -> Text {
         match self {
             Self::Hour => tr("every hour"),
             Self::Day => tr("every day"),
@@ -50,7 +50,7 @@ impl Preset {
     }
 
     /// Returns the schedule; `None` if the other fields of the form set it.
-    pub(super) fn schedule(self) -> Option<Schedule> {
+    pub(in crate::site) fn schedule(self) -> Option<Schedule> {
         let line = match self {
             Self::Hour => "@hourly",
             Self::Day => "@daily",

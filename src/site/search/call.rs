@@ -17,7 +17,9 @@ use crate::page::form::{BadForm, SubmittedForm};
 use crate::proxy::body::Body;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line;
+use crate::site::collections::access;
 use crate::site::lists::page::list_unavailable;
+use crate::storage::collections::members::entry_set;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::{self, sessions};
@@ -47,7 +49,16 @@ pub(in crate::site) async fn list(
     arguments: Option<&str>,
 ) -> Result<IndexPage, CallFault> {
     let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
+    check_collection(caller, &wanted).await?;
     Ok(query_index(caller, wanted, found::list).await?)
+}
+
+/// Refuses a query for a collection that the caller may not see.
+async fn check_collection(caller: &Caller, wanted: &ListQuery) -> Result<(), CallFault> {
+    if let Some(name) = &wanted.collection {
+        access::named(caller, name).await?;
+    }
+    Ok(())
 }
 
 /// Returns a page of search results.
@@ -59,6 +70,7 @@ pub(in crate::site) async fn search(
     if wanted.query().is_empty() {
         return Err(CallFault::bad("expected the argument q with words to search for"));
     }
+    check_collection(caller, &wanted).await?;
     Ok(query_index(caller, wanted, found::search).await?)
 }
 
@@ -83,13 +95,24 @@ pub(in crate::site) async fn query_index_for<T: Send + 'static>(
     // Only administrators can list entries that the configuration excludes from lists.
     let wanted = ListQuery { all: wanted.all && caller.is_administrator(), ..wanted };
     let sessions: Sessions = sessions::sessions(&context.storage).await;
+    let collection = match &wanted.collection {
+        Some(name) => Some(access::named(caller, name).await.ok()),
+        None => None,
+    };
     let (spool, config) = (context.storage.store.spool().clone(), context.base.config());
     let now = timestamp(crate::base::clock::now());
     lists::call_index(&context.storage, move |index| {
         let (spool, config, sessions, viewer) = (&spool, &*config, &sessions, &viewer);
         // If this takes too long, the list is shown even though it is not current.
         let _late = index.wait_until_current_within(false, CURRENT_WITHIN);
-        act(&ListSource { index, spool, config, sessions, viewer, now }, &wanted)
+        let source = ListSource { index, spool, config, sessions, viewer, now };
+        let mut wanted = wanted;
+        if let Some(collection) = collection {
+            // A collection that is unknown, or private, has no entries.
+            let set = collection.map(|one| entry_set(&source, &one)).transpose()?;
+            wanted.filter.among = Some(Arc::new(set.unwrap_or_default()));
+        }
+        act(&source, &wanted)
     })
     .await
 }

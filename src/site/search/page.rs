@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use wwwoffle_index::ContentClass;
+use wwwoffle_url::url_encode_form_args;
 
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
@@ -10,8 +11,10 @@ use crate::base::text::{Text, tr};
 use crate::page::form::SelectOption;
 use crate::page::links::{self, SEARCH};
 use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::collections::choose;
+use crate::site::home::page::letter;
 use crate::site::lists::page::room::{count_fitting, row_links_size, take_links};
-use wwwoffle_api::{EntryItem, SearchHit, SearchPage};
+use wwwoffle_api::{EntryItem, SavedSearch, SearchHit, SearchPage};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
 const OPEN_SEARCH: &str = "application/opensearchdescription+xml";
@@ -43,6 +46,39 @@ pub struct SearchQuery {
     pub host: String,
     /// The class of the results; `None` for all.
     pub kind: Option<ContentClass>,
+    /// Only pages saved on this day or later; empty for all.
+    pub since: String,
+    /// Only pages saved on this day or earlier; empty for all.
+    pub until: String,
+    /// The id of the collection of the results; empty for all.
+    pub collection: String,
+    /// The collections that the viewer can choose: their ids and names.
+    pub collections: Vec<(String, String)>,
+}
+
+impl SearchQuery {
+    /// The search, without the collection.
+    #[must_use]
+    pub fn saved(&self) -> SavedSearch {
+        SavedSearch {
+            words: self.words.clone(),
+            host: self.host.clone(),
+            class: self.kind.map(ContentClass::as_str).unwrap_or_default().to_owned(),
+            since: self.since.clone(),
+            until: self.until.clone(),
+        }
+    }
+}
+
+/// Returns the arguments of the search page for a search.
+#[must_use]
+pub fn arguments_of(search: &SavedSearch) -> String {
+    let pairs = ["q", "host", "type", "since", "until"].into_iter();
+    let pairs = pairs.map(|name| (name, search.value(name).unwrap_or_default()));
+    let pairs = pairs.filter(|(_, value)| !value.is_empty());
+    let pair =
+        |(name, value): (&str, &str)| format!("{name}={}", url_encode_form_args(value.as_bytes()));
+    pairs.map(pair).collect::<Vec<_>>().join("&")
 }
 
 /// Result of a search.
@@ -54,8 +90,8 @@ pub enum SearchResult {
     Refused(Text),
     /// The words are the address of a page: this URL.
     Address(String),
-    /// The hits, and the arguments of the next page if there is one.
-    Found(SearchPage, Option<String>),
+    /// The hits with their icons, and the arguments of the next page if there is one.
+    Found(SearchPage, Vec<Option<String>>, Option<String>),
 }
 
 /// A piece of a text, and whether it is highlighted as a match.
@@ -91,9 +127,10 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
             (None, None)
         }
         SearchResult::Refused(why) => (Some(why), None),
-        SearchResult::Found(found, next) => (None, Some((found, next))),
+        SearchResult::Found(found, icons, next) => (None, Some((found, icons, next))),
     };
-    let (found, next) = found.unzip();
+    let icons = found.as_ref().map(|(_, icons, _)| icons.clone()).unwrap_or_default();
+    let (found, next) = found.map(|(found, _, next)| (found, next)).unzip();
     let found = found.as_ref();
     let hits = found.map(|found| found.hits.as_slice()).unwrap_or_default();
     let view = view! {
@@ -104,11 +141,18 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
             kind("page", tr("pages"), Some(ContentClass::Page)),
             kind("text", tr("plain text"), Some(ContentClass::Text)),
         ],
+        since: shown::text(&typed.since),
+        until: shown::text(&typed.until),
+        collections: collections(typed),
+        // Whether one of the fields is used that are folded otherwise.
+        is_narrowed: [&typed.since, &typed.until, &typed.collection].iter().any(|it| !it.is_empty()),
+        // Address of the page that adds the search to a collection.
+        collect: found.map(|_| choose::of_search(&arguments_of(&typed.saved()))),
         asked: address.is_some() || refused.is_some() || found.is_some(),
         // The page that the words name.
         address,
         refused,
-        hits: hits.iter().map(|hit| hit_view(hit, &shell.zone)).collect::<Vec<_>>(),
+        hits: hits.iter().enumerate().map(|(at, hit)| hit_view(hit, icons.get(at).and_then(Option::as_deref), &shell.zone)).collect::<Vec<_>>(),
         queue: found.map(|found| queue(&found.queue, &shell.zone)).unwrap_or_default(),
         // Arguments of the next page.
         next: next.flatten(),
@@ -118,14 +162,27 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
     shell.page("search.html", 200, &view)
 }
 
-fn hit_view(found: &SearchHit, zone: &TimeZone) -> View {
+/// Returns the collections that can be chosen.
+fn collections(typed: &SearchQuery) -> Vec<View> {
+    let chosen = typed.collection.to_lowercase();
+    let is_chosen = |id: &str, name: &str| chosen == id || chosen == name.to_lowercase();
+    let one = |(id, name): &(String, String)| {
+        view! { id, name: shown::text(name), chosen: is_chosen(id, name) }
+    };
+    typed.collections.iter().map(one).collect()
+}
+
+fn hit_view(found: &SearchHit, icon: Option<&str>, zone: &TimeZone) -> View {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.
     let title = if title.trim().is_empty() { "" } else { title };
     let title = pieces(title, &found.title_marks);
+    let host = item.url.split('/').nth(2).unwrap_or_default();
     view! {
         url: ShownUrl::new(&item.url).of_login(item.whose.login.as_deref()),
+        icon,
+        letter: letter(host),
         title,
         pieces: pieces(&found.snippet.text, &found.snippet.marks),
         cut_before: found.snippet.cut_before,
@@ -264,6 +321,10 @@ mod tests {
                 words: text.clone(),
                 host: text.clone(),
                 kind: Some(ContentClass::Page),
+                since: text.clone(),
+                until: text.clone(),
+                collection: text.clone(),
+                collections: vec![(text.clone(), text.clone())],
             };
             assert_harmless(&page_of(
                 &typed,
@@ -278,7 +339,7 @@ mod tests {
             };
             assert_harmless(&page_of(
                 &typed,
-                SearchResult::Found(hits, Some("q=a&after=b".into())),
+                SearchResult::Found(hits, Vec::new(), Some("q=a&after=b".into())),
             ));
         }
     }
@@ -313,7 +374,7 @@ mod tests {
             };
             let page = page_of(
                 &SearchQuery::default(),
-                SearchResult::Found(found, Some("q=a&after=b".into())),
+                SearchResult::Found(found, Vec::new(), Some("q=a&after=b".into())),
             );
             assert_harmless(&page);
             assert!(page.body.contains("On the queue"), "{url:.60}");

@@ -51,9 +51,26 @@ pub struct ListQuery {
     pub all: bool,
     /// The words of a search.
     pub words: String,
+    /// The id or the name of the collection whose entries are listed; `None` for all.
+    pub collection: Option<String>,
 }
 
 impl ListQuery {
+    /// The query for a list of everything.
+    #[must_use]
+    pub fn of_everything() -> Self {
+        Self {
+            subject: Subject::Entries,
+            filter: Filter::default(),
+            sort: Sort::Name,
+            after: None,
+            limit: USUAL,
+            all: false,
+            words: String::new(),
+            collection: None,
+        }
+    }
+
     /// Parses the arguments of a list; `value` returns them by name.
     ///
     /// # Errors
@@ -89,6 +106,7 @@ impl ListQuery {
             limit,
             all: is_set(value("all")),
             words: text("q").unwrap_or_default(),
+            collection: text("collection"),
         })
     }
 

@@ -98,7 +98,7 @@ pub fn is_part(wanted: &ListQuery) -> bool {
     let names = [scheme, host, site, text, owner].into_iter().any(Option::is_some);
     let others = class.is_some() || status.is_some() || since.is_some() || until.is_some();
     match wanted.subject {
-        Subject::Entries => names || others,
+        Subject::Entries => names || others || wanted.collection.is_some(),
         Subject::Session(_) => true,
         _ => false,
     }

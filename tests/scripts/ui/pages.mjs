@@ -59,6 +59,13 @@ async function keyboard(page, where) {
   const told = []
   for (let at = 0; at < Math.min(wanted, 60); at++) {
     await page.keyboard.press('Tab')
+    // A date has a stop for each of its parts.
+    const isSame = () => {
+      const was = document.reached
+      document.reached = document.activeElement
+      return was === document.reached && was.type === 'date'
+    }
+    for (let part = 0; part < 4 && await page.evaluate(isSame); part++) await page.keyboard.press('Tab')
     told.push(await page.evaluate(() => {
       const one = document.activeElement
       const { outlineStyle, outlineWidth } = getComputedStyle(one)

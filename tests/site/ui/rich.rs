@@ -54,6 +54,14 @@ pub(super) fn furnish(stage: &Stage) {
             daemon.ok(&[verb, &[&plain.url(path)]].concat());
         }
     }
+    // The first 80 bytes are ASCII.
+    let name = &HOSTILE[..80];
+    daemon.ok(&["collection", "create", "--note", HOSTILE, "--colour", "blue", name]);
+    let members = [plain.url("/tea/"), plain.url(&address), plain.url("/not-saved")];
+    let members = members.iter().map(String::as_str);
+    let add = ["collection", "add", "--site", "127.0.0.1", "--search", "tea <b>", name];
+    daemon.ok(&add.into_iter().chain(members).collect::<Vec<_>>());
+    daemon.ok(&["collection", "create", "--for-everyone", "Empty"]);
     daemon.ok(&["offline"]);
     for path in [&format!("/missing{address}"), &format!("{long_address}/missing"), "/missing"] {
         daemon.browse(&plain.url(path));

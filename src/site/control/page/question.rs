@@ -38,6 +38,13 @@ pub enum DeletionTarget<'a> {
         /// The URL, as it was given.
         url: &'a str,
     },
+    /// A collection.
+    Collection {
+        /// Its name.
+        name: &'a str,
+        /// Its id.
+        id: &'a str,
+    },
 }
 
 #[derive(Serialize)]
@@ -92,6 +99,12 @@ fn view(doomed: DeletionTarget<'_>) -> QuestionView {
             let heading = tr("Delete the saved copy of this page?");
             QuestionView::new(heading, text, LISTS, "url", tr("Delete")).of(url, "url", &href)
         }
+        DeletionTarget::Collection { name, id } => {
+            let text = tr("Its saved pages stay. You have an hour to restore the collection.");
+            let heading = tr("Delete the collection {name}?").with("name", name);
+            let view = QuestionView::new(heading, text, COLLECTIONS, "collection", tr("Delete"));
+            QuestionView { field: Some(("id", id.to_owned())), ..view }
+        }
     }
 }
 
@@ -100,6 +113,7 @@ type BackLink = (&'static str, Text);
 
 const QUEUE: BackLink = ("/queue/", tr("Back to the queue"));
 const MONITOR: BackLink = ("/monitor/", tr("All monitored pages"));
+const COLLECTIONS: BackLink = ("/collections/", tr("All collections"));
 const LISTS: BackLink = ("/index/", tr("Lists of everything saved"));
 
 impl QuestionView {

@@ -77,7 +77,8 @@ impl ListAddress {
 }
 
 /// Arguments for filters that have no control in the form.
-pub const OTHERS: [&str; 7] = ["scheme", "host", "site", "status", "since", "until", "owner"];
+pub const OTHERS: [&str; 8] =
+    ["scheme", "host", "site", "status", "since", "until", "owner", "collection"];
 
 /// Argument that selects all rows that can be selected.
 pub const CHOSEN: &str = "chosen";
