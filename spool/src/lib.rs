@@ -127,6 +127,6 @@ pub use tree::segments::{
 pub use tree::sharing::{MIN_SHARED, SharedBodies, SharingReport};
 pub use tree::update::Update;
 pub use tree::variants::MAX_VARIANTS;
-pub use tree::versions::{MAX_VERSIONS, Versions};
+pub use tree::versions::{MAX_VERSIONS, VersionLimit, Versions};
 pub use tree::walk::{HostDirectory, KeyDirectory, LastListing, SpoolWalk, WalkedEntry};
 pub use tree::writer::{NewEntry, ReplaceOutcome, StoredEntry, Tail, Writer};

@@ -108,6 +108,7 @@ pub(crate) struct FinishedFile {
     pub(crate) status: u16,
     /// The digest of the body.
     pub(crate) digest: [u8; 32],
+    pub(crate) body_len: u64,
 }
 
 impl FinishedFile {

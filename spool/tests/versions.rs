@@ -15,7 +15,7 @@ use support::sim::{Fault, SimDisk};
 use support::{entry, head, outgoing, place};
 use wwwoffle_spool::{
     Durability, Lookup, MAX_VERSIONS, Monitor, Options, Place, Reader, RequestKind, Result, Spool,
-    Timestamp, Update, Versions,
+    Timestamp, Update, VersionLimit, Versions,
 };
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
@@ -42,6 +42,35 @@ fn bodies(spool: &Spool, place: &Place) -> Vec<Vec<u8>> {
 
 fn texts(spool: &Spool, place: &Place) -> Vec<String> {
     bodies(spool, place).into_iter().map(|body| String::from_utf8(body).unwrap()).collect()
+}
+
+#[test]
+fn long_bodies_become_no_versions_unless_they_are_monitored() {
+    let limits = |_: &str| VersionLimit { number: 9, max_body: Some(3) };
+    let versions = Versions::from_limits(limits);
+    let options = Options { versions, ..support::options(Durability::Batch) };
+    let root = tempfile::tempdir().unwrap();
+    let (spool, _) = Spool::open(root.path(), &options).unwrap();
+    for body in ["abc", "long", "de", "longer", "f"] {
+        support::store(&spool, URL, body.as_bytes()).unwrap();
+        spool.flush().unwrap();
+    }
+    assert_eq!(texts(&spool, &place(URL)), ["de", "abc"]);
+    // In one batch.
+    for body in ["g", "longest", "h"] {
+        support::store(&spool, URL, body.as_bytes()).unwrap();
+    }
+    spool.flush().unwrap();
+    assert_eq!(texts(&spool, &place(URL)), ["g", "f", "de", "abc"]);
+    let (request, schedule) = (outgoing(URL, RequestKind::Refresh), "@daily".parse().unwrap());
+    let monitor =
+        Monitor { request, schedule, last_run: None, versions: 2, report: None, reported: None };
+    spool.monitors().set(&monitor).unwrap();
+    for body in ["monitored", "i"] {
+        support::store(&spool, URL, body.as_bytes()).unwrap();
+        spool.flush().unwrap();
+    }
+    assert_eq!(texts(&spool, &place(URL))[..2], ["monitored", "h"]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::tier;
 pub(super) fn options(settings: &Settings<'_>) -> VerbResult<Options> {
     let config = Arc::new(settings.config()?);
     let rules = Arc::clone(&config);
-    let versions = Versions::from_rule(move |url| spool_options::versions_of(&rules, url));
+    let versions = Versions::from_limits(move |url| spool_options::versions_of(&rules, url));
     Ok(spool_options::of(&config.startup, versions, removals(&config)))
 }
 

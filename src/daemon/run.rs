@@ -228,7 +228,7 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSettin
 /// reads the current configuration.
 fn versions(live: &Live) -> Versions {
     let config = live.in_force();
-    Versions::from_rule(move |url| spool_options::versions_of(&config.load(), url))
+    Versions::from_limits(move |url| spool_options::versions_of(&config.load(), url))
 }
 
 /// Returns the rule for the removals that are recorded for the archive tier. Each call of the rule

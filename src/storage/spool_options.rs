@@ -1,10 +1,10 @@
 //! The options of the spool from the configuration. The daemon uses them, and verbs that run
 //! without a daemon.
 
-use wwwoffle_config::{Config, Durability, Startup, UrlParts};
+use wwwoffle_config::{Config, Durability, SizeLimit, Startup, UrlParts};
 use wwwoffle_spool::Options;
 use wwwoffle_spool::fs::SystemDisk;
-use wwwoffle_spool::{Durability as Promise, RemovalRule, Versions};
+use wwwoffle_spool::{Durability as Promise, RemovalRule, VersionLimit, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// The options of the whole spool, the function for the number of versions, and the removals that
@@ -27,11 +27,18 @@ pub fn disk(startup: &Startup) -> SystemDisk {
     SystemDisk { directories: startup.dir_perm.bits(), files }
 }
 
-/// The configured number of older versions of a URL.
+/// The configured older versions of a URL.
 #[must_use]
-pub fn versions_of(config: &Config, url: &str) -> usize {
+pub fn versions_of(config: &Config, url: &str) -> VersionLimit {
     // An invalid URL has no versions. The own names of the proxy do not matter, because its own
     // pages are not stored.
-    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else { return 0 };
-    config.caching.keep_versions.of(&UrlParts::of(&url)).number()
+    let Ok(url) = CanonicalUrl::parse(url, &LocalHost::default()) else {
+        return VersionLimit::default();
+    };
+    let (caching, url) = (&config.caching, UrlParts::of(&url));
+    let max_body = match caching.versions_below.of(&url) {
+        SizeLimit::At(size) => Some(size.bytes()),
+        SizeLimit::None => None,
+    };
+    VersionLimit { number: caching.keep_versions.of(&url).number(), max_body }
 }

@@ -194,8 +194,10 @@ fn disabled_sharing_keeps_shared_bodies_readable() {
 
 #[test]
 fn shared_entries_are_revalidated_and_replaced() {
-    let (mut daemon, origin) =
-        (Daemon::prepare(Some("[purge]\nage = \"never\"\n")), Origin::start());
+    let (mut daemon, origin) = (
+        Daemon::prepare(Some("[caching]\nkeep-versions = 0\n[purge]\nage = \"never\"\n")),
+        Origin::start(),
+    );
     let body = site::noise(9, 150_000);
     let all: Vec<_> =
         ["/one", "/two", "/three"].map(|path| (origin.url(path), body.clone())).into();

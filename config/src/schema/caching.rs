@@ -3,7 +3,7 @@
 use crate::{
     source::rule::UrlRules,
     values::{
-        amounts::{Percent, VersionCount},
+        amounts::{Percent, SizeLimit, VersionCount},
         words::NoStore,
     },
 };
@@ -23,6 +23,8 @@ section! {
         /// Whether a stored page is served when its origin cannot be reached, although the page forbids that (no-cache, must-revalidate).
         "serve-unreachable" => serve_unreachable: UrlRules<bool> = "false", Live, Ordinary;
         /// How many older versions of a page are stored when a new one arrives. For a monitored page, the number in its form counts if it is higher.
-        "keep-versions" => keep_versions: UrlRules<VersionCount> = "0", Live, Ordinary;
+        "keep-versions" => keep_versions: UrlRules<VersionCount> = "3", Live, Ordinary;
+        /// The longest response that becomes an older version; "none" means no limit. Versions of monitored pages have no limit.
+        "versions-below" => versions_below: UrlRules<SizeLimit> = r#""1 MB""#, Live, Ordinary;
     }
 }

@@ -121,7 +121,8 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     let OpenedFile::File(file, _) = opened else { return Ok(LeftFile::Broken) };
     let (place, stored) = (new.place().clone(), new.stored());
     let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
-    let finished = FinishedFile { place, path, file, stored, status, digest };
+    let body_len = new.body_len();
+    let finished = FinishedFile { place, path, file, stored, status, digest, body_len };
     if new.is_part() {
         let to = segments::files::admit(tree, &finished, &[])?;
         return Ok(to.map_or(LeftFile::Outdated, |to| LeftFile::Admitted(Box::new((to, None)))));

@@ -100,8 +100,9 @@ impl Tree {
                     |()| {
                         let (place, path) = (place.clone(), path.clone());
                         let (stored, status) = (now.stored(), now.status());
-                        let digest = *now.digest();
-                        let finished = FinishedFile { place, path, file, stored, status, digest };
+                        let (digest, body_len) = (*now.digest(), now.body_len());
+                        let finished =
+                            FinishedFile { place, path, file, stored, status, digest, body_len };
                         self.admit_if(finished, ReplaceCondition::Only(now.id()))
                     },
                 )

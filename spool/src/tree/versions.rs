@@ -36,12 +36,21 @@ pub const MAX_VERSIONS: usize = 100;
 /// The number of characters of a time in a name: `20261120T131326123456Z`.
 const TIME_LEN: usize = 22;
 
-/// The number of older versions that are kept, by URL. Zero, unless a rule is given.
+/// The older versions that are kept of a URL.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VersionLimit {
+    /// The largest number of versions.
+    pub number: usize,
+    /// The largest length of a body that becomes a version, in bytes. `None` if any length does.
+    pub max_body: Option<u64>,
+}
+
+/// The older versions that are kept, by URL. None, unless a rule is given.
 #[derive(Clone, Default)]
 pub struct Versions(Option<Arc<VersionRule>>);
 
 /// A rule receives the canonical URL without credentials. It must not call the spool.
-type VersionRule = dyn Fn(&str) -> usize + Send + Sync;
+type VersionRule = dyn Fn(&str) -> VersionLimit + Send + Sync;
 
 impl Versions {
     /// Builds the numbers from `rule`, which returns the number of versions for a canonical URL
@@ -49,11 +58,17 @@ impl Versions {
     /// response, and must not call the spool.
     #[must_use]
     pub fn from_rule(rule: impl Fn(&str) -> usize + Send + Sync + 'static) -> Versions {
+        Versions::from_limits(move |url| VersionLimit { number: rule(url), max_body: None })
+    }
+
+    /// Like [`Versions::from_rule`], with a limit for the length of the bodies.
+    #[must_use]
+    pub fn from_limits(rule: impl Fn(&str) -> VersionLimit + Send + Sync + 'static) -> Versions {
         Versions(Some(Arc::new(rule)))
     }
 
-    fn of(&self, url: &str) -> usize {
-        self.0.as_ref().map_or(0, |rule| rule(url))
+    fn of(&self, url: &str) -> VersionLimit {
+        self.0.as_ref().map_or_else(VersionLimit::default, |rule| rule(url))
     }
 }
 
@@ -78,8 +93,19 @@ impl VersionLimits {
     }
 
     fn of(&self, url: &str) -> usize {
-        let monitored = lock(&self.monitored).get(url).copied().unwrap_or_default();
-        self.rule.of(url).max(usize::from(monitored)).min(MAX_VERSIONS)
+        self.rule.of(url).number.max(self.monitored(url)).min(MAX_VERSIONS)
+    }
+
+    /// Whether a body of this length becomes a version. A page is monitored for its changes, so its
+    /// length does not matter.
+    fn includes(&self, url: &str, body_len: u64) -> bool {
+        let VersionLimit { number, max_body } = self.rule.of(url);
+        let is_short = max_body.is_none_or(|max_body| body_len <= max_body);
+        (number > 0 && is_short) || self.monitored(url) > 0
+    }
+
+    fn monitored(&self, url: &str) -> usize {
+        usize::from(lock(&self.monitored).get(url).copied().unwrap_or_default())
     }
 
     /// Sets the number of versions that monitors require, by URL.
@@ -99,6 +125,11 @@ impl Tree {
         self.versions.of(place.url())
     }
 
+    /// Whether an entry of a place becomes an older version if its body has this length.
+    fn becomes_version(&self, place: &Place, body_len: u64) -> bool {
+        self.versions.includes(place.url(), body_len)
+    }
+
     /// Gives the entry at `path` a second name as an older version, if versions are kept, and if
     /// `new` replaces it by an entry with another body. The caller holds `commit`, also during a
     /// sync.
@@ -107,6 +138,7 @@ impl Tree {
         if self.versions_kept(&new.place) > 0
             && let EntryContent::Whole(old) = self.read_at(path, &new.place)?
             && *old.digest() != new.digest
+            && self.becomes_version(&new.place, old.body_len())
         {
             self.link_version(&old, path)?;
         }
@@ -119,7 +151,7 @@ impl Tree {
     /// holds `commit`, also during syncs.
     pub(crate) fn keep_replaced(&self, old: &FinishedFile, name: (Key, Key), newer: [u8; 32]) {
         let is_version = (old.place.key(), old.place.variant_name()) == name && old.digest != newer;
-        if !is_version || self.versions_kept(&old.place) == 0 {
+        if !is_version || !self.becomes_version(&old.place, old.body_len) {
             self.root.discard(&old.path);
             return;
         }
@@ -141,7 +173,7 @@ impl Tree {
     /// the file must not become a version.
     pub(crate) fn recover_version(&self, old: &FinishedFile, newer: &Entry) -> Result<bool> {
         let is_older = old.stored < newer.stored() && old.digest != *newer.digest();
-        if !is_older || self.versions_kept(&old.place) == 0 {
+        if !is_older || !self.becomes_version(&old.place, old.body_len) {
             return Ok(false);
         }
         self.make_version(old)?;

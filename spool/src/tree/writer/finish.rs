@@ -182,6 +182,7 @@ impl Writer {
             stored: finish.stored,
             status: self.exchange.status,
             digest: finish.digest,
+            body_len: finish.body_len,
         };
         let (key, body_len, digest) = (self.place.key(), finish.body_len, finish.digest);
         let file_len = body_end + finish.tail_len;
