@@ -11,6 +11,7 @@ use crate::net::context::NetContext;
 use crate::page::context::PageContext;
 use crate::proxy::context::ProxyContext;
 use crate::site::api::events::{MAX_STREAMS, SharedCounts};
+use crate::site::fetches::progress::RunGauges;
 use crate::storage::context::StorageContext;
 
 /// The context of our own web site: the contexts of the layers that the site shows and controls,
@@ -56,6 +57,8 @@ pub struct PageLimits {
     pub streams: Arc<Semaphore>,
     /// The numbers of the queue, shared by the event streams.
     pub(in crate::site) counts: SharedCounts,
+    /// The speeds of the fetches that pages show.
+    pub(in crate::site) runs: RunGauges,
 }
 
 impl Default for PageLimits {
@@ -66,6 +69,7 @@ impl Default for PageLimits {
             captures: Arc::new(Semaphore::new(crate::site::captures::AT_ONCE)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             counts: SharedCounts::default(),
+            runs: RunGauges::default(),
         }
     }
 }

@@ -144,7 +144,9 @@ pub(super) async fn recurse(caller: &Caller, arguments: Option<&str>) -> Respons
 pub(super) fn list(caller: &Caller) -> Response<Body> {
     let runs = all(caller).runs;
     let downloads = status::downloads(caller);
-    caller.page(page::list(&caller.shell, &runs, &downloads))
+    let context = &caller.context;
+    let measured = context.limits.runs.measure(&runs, context.base.mode.now().may_dial());
+    caller.page(page::list(&caller.shell, &runs, &downloads, &measured))
 }
 
 /// Validates the token of a form as one that is valid only for the ticket of the form or, without a

@@ -8,11 +8,11 @@ use crate::base::text::{Text, tr};
 use crate::page::fault::{self, FormFault};
 use crate::page::left_out::left_out;
 use crate::page::{RenderedPage, Shell, View, view};
-use wwwoffle_api::DownloadItem;
 use wwwoffle_api::fetch_spec::{FetchSpec, MAX_DEPTH, PartClass, RecursiveRequest};
 use wwwoffle_api::plan::RunPlan;
 use wwwoffle_api::runs::RunItem;
 use wwwoffle_api::scope::Scope;
+use wwwoffle_api::{DownloadItem, TotalProgress};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -122,24 +122,44 @@ fn label(class: PartClass) -> Text {
     }
 }
 
-/// Renders the list of recursive fetches and running downloads.
+/// Renders the list of recursive fetches and running downloads. `measured` is the progress of each
+/// recursive fetch.
 #[must_use]
-pub fn list(shell: &Shell, runs: &[RunItem], downloads: &[DownloadItem]) -> RenderedPage {
-    let fetch = |run: &RunItem| {
+pub fn list(
+    shell: &Shell,
+    runs: &[RunItem],
+    downloads: &[DownloadItem],
+    measured: &[TotalProgress],
+) -> RenderedPage {
+    let fetch = |(run, measured): (&RunItem, &TotalProgress)| {
+        let is_running = run.ended.is_none();
         let left = run.report.left_out.iter();
         let left = left.map(|(why, left)| view! { count: left.count, why: left_out(*why) });
-        view! { run, has_ended: run.ended.is_some(), left_out: left.collect::<Vec<_>>() }
+        view! {
+            run,
+            has_ended: run.ended.is_some(),
+            percent: progress::percent_of_total(measured).filter(|_| is_running),
+            pace: progress::describe_pace(measured).filter(|_| is_running),
+            left_out: left.collect::<Vec<_>>(),
+        }
     };
-    let (fetches, most_failures) = (runs.iter().map(fetch).collect::<Vec<_>>(), SHOWN_FAILURES);
+    let fetches: Vec<_> = runs.iter().zip(measured).map(fetch).collect();
+    let most_failures = SHOWN_FAILURES;
     let more = downloads.len().saturating_sub(SHOWN_DOWNLOADS);
     let row = |download: &DownloadItem| {
-        let text = progress::describe_download(download);
-        view! { id: download.id, url: ShownUrl::new(&download.url), text }
+        let (text, percent) = (progress::describe_download(download), progress::percent(download));
+        view! { id: download.id, url: ShownUrl::new(&download.url), text, percent }
     };
     let downloads = downloads.iter().take(SHOWN_DOWNLOADS).map(row).collect::<Vec<_>>();
     // Without the script, the browser reloads the page while something is running.
     let is_running = !downloads.is_empty() || runs.iter().any(|run| run.ended.is_none());
-    let view = view! { downloads, more, fetches, most_failures, is_running };
+    let view = view! {
+        downloads,
+        more,
+        fetches,
+        most_failures,
+        is_running,
+    };
     shell.page("fetches.html", 200, &view)
 }
 
@@ -195,6 +215,7 @@ mod tests {
     fn the_list_shows_failures_and_omissions() {
         let mut report = Report::default();
         report.counts.pages = 12;
+        report.counts.fetched = 3;
         report.left_out.entry(LeftOut::Robots).or_default().count = 7;
         let url = "http://h.example/<b>".to_owned();
         let reason = "404 <i>".to_owned();
@@ -219,7 +240,10 @@ mod tests {
             resumed: 0,
             waiting: None,
         };
-        let page = list(&shell(), &[run], &vec![download; 21]);
+        let seconds_left = Some(3_725);
+        let measured =
+            TotalProgress { rate: Some(2_000), seconds_left, ..TotalProgress::of_run(&run) };
+        let page = list(&shell(), &[run], &vec![download; 21], &[measured]);
         let text = String::from_utf8(page.body.clone().into()).unwrap();
         for markup in ["<b>", "<i>", "<film>"] {
             assert!(!text.contains(markup), "{text}");
@@ -232,6 +256,9 @@ mod tests {
             "value=\"0123456789abcdef\"",
             "value=\"77\"",
             "1.5 kB of 3.0 kB, 200 B/s, 0:08 left",
+            "value=\"50\" aria-label=\"50 percent\"",
+            "value=\"37\" aria-label=\"37 percent\"",
+            "2.0 kB/s, 1:02:05 left",
             "and 1 more",
         ] {
             assert!(text.contains(want), "{want} in {text}");

@@ -1,10 +1,71 @@
-//! Progress of downloads, in words.
+//! Progress of downloads and recursive fetches: in words and in percent.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::time::Instant;
 
 use crate::base::shown;
 use crate::base::text::{Text, TextValue, count, count_same, row, tr};
+use crate::fetch::gauge::Gauge;
+use wwwoffle_api::runs::RunItem;
 use wwwoffle_api::{DownloadItem, TotalProgress};
+
+/// The time after which the measurement of a fetch that no page shows is discarded.
+const GAUGE_FOR: Duration = Duration::from_secs(60);
+
+/// The measured speeds of the recursive fetches that pages show, by their IDs. There are at most as
+/// many as fetches, and only recent ones.
+#[derive(Debug, Default)]
+pub(in crate::site) struct RunGauges(Mutex<HashMap<String, (Instant, Gauge)>>);
+
+impl RunGauges {
+    /// Returns the progress of each of `runs`, with its speed and time left if an earlier page has
+    /// shown it in the last seconds. `moves` is false if the mode does not allow fetching.
+    pub(super) fn measure(&self, runs: &[RunItem], moves: bool) -> Vec<TotalProgress> {
+        let now = Instant::now();
+        let mut gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gauges.retain(|_, (last, _)| now.duration_since(*last) < GAUGE_FOR);
+        let measure = |run: &RunItem| {
+            let counted = TotalProgress::of_run(run);
+            if run.ended.is_some() {
+                return counted;
+            }
+            let (last, gauge) =
+                gauges.entry(run.id.clone()).or_insert_with(|| (now, Gauge::default()));
+            *last = now;
+            gauge.measure(counted, moves, now)
+        };
+        runs.iter().map(measure).collect()
+    }
+}
+
+/// Returns the received share of a download in percent, if its length is known.
+#[must_use]
+pub fn percent(download: &DownloadItem) -> Option<u64> {
+    share(download.bytes, download.total?)
+}
+
+/// Returns the share of the known requests that are finished, in percent.
+#[must_use]
+pub fn percent_of_total(whole: &TotalProgress) -> Option<u64> {
+    let finished = whole.done.saturating_add(whole.failed);
+    share(finished, finished.saturating_add(whole.left))
+}
+
+fn share(part: u64, whole: u64) -> Option<u64> {
+    part.saturating_mul(100).checked_div(whole).map(|percent| percent.min(100))
+}
+
+/// Describes the speed and the remaining time; `None` if neither is known.
+#[must_use]
+pub fn describe_pace(whole: &TotalProgress) -> Option<Text> {
+    let speed = whole.rate.filter(|bytes| *bytes > 0).map(rate);
+    let facts: Vec<_> = speed.into_iter().chain(whole.seconds_left.map(left)).collect();
+    (!facts.is_empty()).then(|| row(facts))
+}
 
 /// Describes a download: received size, speed, remaining time and number of resumptions.
 #[must_use]
@@ -82,6 +143,37 @@ mod tests {
             describe_total(&more).to_string(),
             "3 done, 1 failed, 7 to go, 1.5 kB, 200 B/s, 1:02:05 left"
         );
+    }
+
+    #[test]
+    fn the_share_of_finished_requests_is_known_if_there_are_any() {
+        for (done, failed, left, want) in
+            [(0, 0, 0, None), (0, 0, 5, Some(0)), (3, 1, 4, Some(50)), (3, 1, 0, Some(100))]
+        {
+            let whole = TotalProgress { done, failed, left, ..TotalProgress::default() };
+            assert_eq!(percent_of_total(&whole), want, "{done} {failed} {left}");
+        }
+        assert_eq!(describe_pace(&TotalProgress::default()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_speed_of_a_fetch_is_measured_from_page_to_page() {
+        let gauges = RunGauges::default();
+        let run = |fetched: u64, waiting: u64, ended| {
+            let mut report = wwwoffle_api::runs::Report::default();
+            report.counts.fetched = fetched;
+            report.counts.bytes = fetched * 1_000;
+            let (id, start, spec) = ("1".to_owned(), String::new(), Default::default());
+            RunItem { id, owner: None, start, spec, begun: time(), ended, waiting, report }
+        };
+        assert_eq!(gauges.measure(&[run(0, 40, None)], true)[0].seconds_left, None);
+        tokio::time::advance(Duration::from_secs(10)).await;
+        let seen = gauges.measure(&[run(20, 20, None)], true)[0];
+        assert_eq!((seen.rate, seen.seconds_left), (Some(2_000), Some(10)));
+        assert_eq!(gauges.measure(&[run(40, 0, Some(time()))], true)[0].rate, None);
+        tokio::time::advance(2 * GAUGE_FOR).await;
+        gauges.measure(&[], true);
+        assert!(gauges.0.lock().unwrap().is_empty());
     }
 
     #[test]

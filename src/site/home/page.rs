@@ -131,7 +131,8 @@ fn mode_switch(home: &HomePage) -> View {
         let chosen = one == home.status.chosen;
         view! { word: one.as_str(), label: mode_label(one), chosen }
     };
-    view! { explanation: mode(home.status.mode), choices: MODES.map(choice), link: home.link }
+    let explanation = explanation(home.status.chosen, home.status.mode);
+    view! { explanation, choices: MODES.map(choice), link: home.link }
 }
 
 /// Returns the values for the notices about problems. Notices about the queue and the disk also use
@@ -170,27 +171,33 @@ fn activity(home: &HomePage, shell: &Shell) -> View {
     }
 }
 
-const fn mode(mode: Mode) -> Text {
-    match mode {
-        Mode::Online => tr("Online: pages come from the web and are saved."),
-        Mode::Offline => tr("Offline: saved pages are shown, missing pages are queued."),
-        Mode::Autodial => {
+/// Explains what the proxy does in the chosen mode. With the choice *Automatic*, `mode` is what the
+/// connection has decided.
+const fn explanation(chosen: ModeSetting, mode: Mode) -> Text {
+    match (chosen, mode) {
+        (ModeSetting::Auto, Mode::Offline) => tr(
+            "Automatic: there is no connection now, so saved pages are shown and missing pages are \
+             queued. They are fetched when the connection is back.",
+        ),
+        (ModeSetting::Auto, _) => tr(
+            "Automatic: the connection works now, so pages come from the web and are saved. When \
+             it fails, saved pages are shown and missing pages are queued.",
+        ),
+        (_, Mode::Online) => tr("Online: pages come from the web and are saved."),
+        (_, Mode::Offline) => tr("Offline: saved pages are shown, missing pages are queued."),
+        (_, Mode::Autodial) => {
             tr("Saved first: saved pages are shown at once, the rest comes from the web.")
         }
     }
 }
 
 fn download(shell: &Shell, download: &DownloadItem) -> View {
-    let percent = download
-        .total
-        .and_then(|total| download.bytes.saturating_mul(100).checked_div(total))
-        .map(|percent| percent.min(100));
     let time = |time| ShownTime::new(time, &shell.zone);
     view! {
         url: ShownUrl::new(&download.url),
         text: progress::describe_download(download),
         waiting: progress::describe_wait(download, time),
-        percent,
+        percent: progress::percent(download),
     }
 }
 
