@@ -3,6 +3,7 @@
 
 pub mod activation;
 pub mod identity;
+mod initial_mode;
 mod ports;
 pub mod run;
 mod tending;

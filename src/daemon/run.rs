@@ -15,7 +15,7 @@ use wwwoffle_spool::{Recovery, RemovalRule, Spool, UserPages, Versions};
 
 use super::identity::{BadIdentity, Identity};
 use super::ports::{addresses, bind_all, bind_intercepting, listen};
-use super::tending;
+use super::{initial_mode, tending};
 use crate::base::blocking::wait_for_blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::exit::ExitStatus;
@@ -133,8 +133,7 @@ pub fn run(mut start: Start, ready: impl FnOnce(&str)) -> Result<(), StartFailur
         .enable_all()
         .build()
         .map_err(|error| refuse(ExitStatus::Failed, format!("cannot start threads: {error}")))?;
-    let (store, mode) = open(&start.spool, &start.live, files)?;
-    let mode = start.mode.unwrap_or(mode);
+    let (store, mode) = open(&start.spool, &start.live, files, start.mode)?;
     let spool = store.spool().clone();
     fetch::remove_leftovers();
     let access_log_writer = access_log.clone();
@@ -186,7 +185,13 @@ fn switch_user(startup: &Startup, spool: &Path) -> Result<(), StartFailure> {
     identity.assume().map_err(bad)
 }
 
-fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSetting), StartFailure> {
+/// Opens the spool. Returns it with the mode: the `requested` one, or else the remembered one.
+fn open(
+    root: &Path,
+    live: &Live,
+    files: OpenFiles,
+    requested: Option<ModeSetting>,
+) -> Result<(Store, ModeSetting), StartFailure> {
     let config = live.config();
     let startup = &config.startup;
     let options = spool_options::of(startup, versions(live), removals(live));
@@ -212,12 +217,12 @@ fn open(root: &Path, live: &Live, files: OpenFiles) -> Result<(Store, ModeSettin
         tending::keep_reserve(&spool);
     }
     let (state, damage) = spool.state().map_err(|error| cannot(&error))?;
+    let is_damaged = damage.is_some();
     if let Some(damage) = damage {
         warn!(%damage, "the remembered mode was set aside");
     }
-    let saved = state.mode().filter(|_| !is_read_only);
-    let default = if is_read_only { ModeSetting::Offline } else { ModeSetting::default() };
-    let mode = saved.and_then(|word| word.parse().ok()).unwrap_or(default);
+    let initial = || initial_mode::of(&spool, state, is_damaged);
+    let mode = requested.unwrap_or_else(initial);
     let store = Store::new(spool);
     let hot_set = usize::try_from(startup.hot_set.bytes()).unwrap_or(usize::MAX);
     store.set_hot_capacity(hot_set.min(files.pages().saturating_mul(OPEN_FILE)));

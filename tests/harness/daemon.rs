@@ -183,11 +183,15 @@ impl Daemon {
         self.up_at("127.0.0.1:0");
     }
 
-    /// Like [`up`](Self::up), listening on `listen`.
+    /// Like [`up`](Self::up), listening on `listen`. A new spool starts online: on its own, it would
+    /// follow the connection of the machine.
     #[track_caller]
     pub(crate) fn up_at(&mut self, listen: &str) {
         assert!(self.child.is_none(), "it is running already");
         let mut command = self.command(&["serve", "--listen", listen, "--rest", "0"]);
+        if !self.spool.join("state").exists() {
+            command.args(["--mode", "online"]);
+        }
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         let log = Arc::clone(&self.log);

@@ -280,6 +280,56 @@ impl Drop for Server {
     }
 }
 
+/// Starts a daemon on a new spool in a network namespace that `network` sets up, and stops it.
+/// Returns the line in which it reports that it is ready.
+#[track_caller]
+fn started(daemon: &Daemon, network: &str) -> String {
+    let inner = daemon.command(&["serve", "--listen", "127.0.0.1:0"]);
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", &format!("{network} && exec \"$0\" \"$@\"")]);
+    command.arg(inner.get_program()).args(inner.get_args()).env("HOME", daemon.home());
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut ready = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+    daemon.ok(&["stop"]);
+    child.wait().unwrap();
+    ready
+}
+
+#[test]
+#[ignore = "needs root, unshare and ip"]
+fn a_new_spool_follows_the_connection_if_there_is_one() {
+    const NOTHING: &str = "ip link set lo up";
+    for (chosen, starts) in [
+        // A machine that has no default route may reach the web in another way.
+        (
+            None,
+            [(NOTHING, "online"), (NOTHING, "online"), (Inside::CABLE, "auto"), (NOTHING, "auto")],
+        ),
+        (
+            None,
+            [
+                (Inside::CABLE, "auto"),
+                (NOTHING, "auto"),
+                (NOTHING, "auto"),
+                (Inside::CABLE, "auto"),
+            ],
+        ),
+        (Some("online"), [(Inside::CABLE, "online"); 4]),
+    ] {
+        let mut daemon = Daemon::prepare(None);
+        if let Some(mode) = chosen {
+            daemon.up();
+            daemon.ok(&[mode]);
+            daemon.down();
+        }
+        for (network, mode) in starts {
+            let ready = started(&daemon, network);
+            assert!(ready.contains(&format!("mode {mode},")), "{chosen:?} {network}: {ready:?}");
+        }
+    }
+}
+
 const INSIDE: &str = "[options]\nconnect-timeout = \"300ms\"\n[fetch-options]\nattempts = 1\n\
     [link]\nsettle = \"50ms\"\nprobe-interval = \"50ms\"\nprobe-longest-interval = \"200ms\"\n\
     probe-timeout = \"500ms\"\nmetered-interfaces = [\"wwan*\"]\n";

@@ -39,6 +39,12 @@ impl ProgramState {
         self.value(MODE)
     }
 
+    /// Whether nothing was ever stored, as in a new spool.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// Sets the mode.
     ///
     /// # Errors

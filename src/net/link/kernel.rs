@@ -60,6 +60,12 @@ impl Gap {
 /// The delay after a change, so that related changes are handled together.
 pub(super) const TOGETHER: Duration = Duration::from_millis(50);
 
+/// Whether this machine has a usable default route now. False if the kernel cannot be queried.
+#[must_use]
+pub fn has_default_route() -> bool {
+    matches!(read_connectivity_blocking(), Ok(Connectivity::Up { .. }))
+}
+
 /// Calls [`read_connectivity_blocking`] outside the threads of the runtime.
 pub(super) async fn read_connectivity() -> io::Result<Connectivity> {
     crate::base::blocking::blocking(read_connectivity_blocking).await

@@ -54,10 +54,7 @@ impl ControlAction {
 
     const fn label(self) -> Text {
         match self {
-            Self::Mode(ModeSetting::Online) => tr("Go online"),
-            Self::Mode(ModeSetting::Offline) => tr("Go offline"),
-            Self::Mode(ModeSetting::Autodial) => tr("Show saved copies first"),
-            Self::Mode(ModeSetting::Auto) => tr("Follow the network"),
+            Self::Mode(choice) => mode_label(choice),
             Self::Fetch => tr("Fetch now"),
             Self::Hold => tr("Stop fetching"),
             Self::Reload => tr("Reload the configuration"),
@@ -76,7 +73,7 @@ impl ControlAction {
                 tr("Saved copies are shown at once, the rest comes from the web.")
             }
             Self::Mode(ModeSetting::Auto) => {
-                tr("Switches automatically when the connection comes and goes.")
+                tr("Online while the connection works, offline while it does not.")
             }
             Self::Fetch => tr("The queue is being fetched."),
             Self::Hold => {
