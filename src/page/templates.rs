@@ -20,6 +20,7 @@ use wwwoffle_http::caching::language::Languages;
 const BUILT_IN: &[(&str, &str)] = &[
     ("style.css", include_str!("templates/style.css")),
     ("bar.css", include_str!("templates/bar.css")),
+    ("marked.css", include_str!("templates/marked.css")),
     ("bar.html", include_str!("templates/bar.html")),
     ("banner.html", include_str!("templates/banner.html")),
     ("mark.html", include_str!("templates/mark.html")),
@@ -41,6 +42,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("info.html", include_str!("templates/info.html")),
     ("info-request.html", include_str!("templates/info-request.html")),
     ("history.html", include_str!("templates/history.html")),
+    ("history-marked.html", include_str!("templates/history-marked.html")),
     ("history-none.html", include_str!("templates/history-none.html")),
     ("purge.html", include_str!("templates/purge.html")),
     ("monitor.html", include_str!("templates/monitor.html")),

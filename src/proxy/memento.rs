@@ -165,11 +165,12 @@ fn moment(fields: &HeaderMap) -> Option<Timestamp> {
 pub(super) fn displayed_version(fields: &mut HeaderMap, local: &LocalHost) -> Option<Timestamp> {
     let referer = fields.get(REFERER)?.to_str().ok()?;
     // A quick test before parsing: most requests have a `Referer`.
-    if !referer.contains("/history/version/") {
+    if !referer.contains("/history/") {
         return None;
     }
     let page = CanonicalUrl::parse(referer, local).ok()?;
-    if !page.is_local() || page.path() != "/history/version/" {
+    let is_version = matches!(page.path(), "/history/version/" | "/history/marked/");
+    if !page.is_local() || !is_version {
         return None;
     }
     let arguments = page.arguments().unwrap_or_default();

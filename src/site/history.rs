@@ -27,7 +27,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
 use crate::proxy::captures::{capture_in, capture_of};
-use crate::proxy::recode;
+use crate::proxy::{recode, reply};
 use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
 use crate::storage::store::StoredCopy;
@@ -158,10 +158,7 @@ async fn listed(
     arguments: Option<&str>,
 ) -> Result<(History, Option<PageVersions>), DiffError> {
     let asked = DiffArguments::read(arguments)?;
-    of(&caller.context, &caller.owner, &asked.url).await.map_err(|error| match error {
-        InfoError::Url(error) => DiffError::Url(error),
-        InfoError::Spool(error) => DiffError::from(error),
-    })
+    Ok(of(&caller.context, &caller.owner, &asked.url).await?)
 }
 
 /// Returns the line counts of the newest versions. The count of a version is `None` if the version
@@ -209,14 +206,57 @@ pub(super) async fn version(caller: &Caller, arguments: Option<&str>) -> Respons
     }
 }
 
+/// Shows one version with marks for its changes since an earlier one.
+pub(super) async fn marked(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    let shown = match DiffArguments::read(arguments) {
+        Ok(asked) => marked_version(caller, asked).await,
+        Err(error) => Err(error),
+    };
+    shown.unwrap_or_else(|error| no_difference_page(caller, arguments, &error))
+}
+
+/// Marks the changes of the version that was stored at `at` or `to`, or else of the current one,
+/// since the version that was stored at `from`.
+async fn marked_version(
+    caller: &Caller,
+    asked: DiffArguments,
+) -> Result<Response<Body>, DiffError> {
+    let context = &caller.context;
+    let Ok(_turn) = Arc::clone(&context.limits.sources).try_acquire_owned() else {
+        return Ok(reply::plain(503, "other pages are being compared; try again in a moment"));
+    };
+    let (history, found) = of(context, &caller.owner, &asked.url).await?;
+    let found = found.ok_or(NotCompared::NotKept)?;
+    let from = asked.from.ok_or(NotCompared::NoVersion)?;
+    let to = asked.at.or(asked.to).unwrap_or_else(|| found.current.entry.stored());
+    let version = |stored: Timestamp| {
+        let version = history.versions.iter().find(|version| version.stored == stored);
+        version.cloned().ok_or(NotCompared::NoVersion)
+    };
+    let (before, after) = (version(from)?, version(to)?);
+    let (shell, url) = (caller.shell.clone(), history.url.clone());
+    let note = move |counts| page::marked_note(&shell, &url, (&before, &after), counts);
+    let (copy, marked) = versions::mark_changes(&context.storage, &found, (from, to), note).await?;
+    let url = copy.entry.url();
+    let body = base_element::insert_base(body::from_bytes(marked), url).await;
+    let html = Some("text/html; charset=utf-8");
+    let mut response = caller.other(StatusCode::OK, html, body);
+    isolate(response.headers_mut());
+    Ok(response)
+}
+
+/// Adds the fields that prevent a stored page from acting in our name. The referrer tells the proxy
+/// the time of the version, so that sub-resources are served from that time.
+fn isolate(fields: &mut HeaderMap) {
+    fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
+    fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    fields.insert(REFERRER_POLICY, HeaderValue::from_static("unsafe-url"));
+}
+
 async fn read(caller: &Caller, arguments: Option<&str>) -> Result<Arc<StoredCopy>, DiffError> {
     let asked = DiffArguments::read(arguments)?;
     let context = &caller.context;
-    let (_, found) =
-        find(context, &caller.owner, &asked.url).await.map_err(|error| match error {
-            InfoError::Url(error) => DiffError::Url(error),
-            InfoError::Spool(error) => DiffError::from(error),
-        })?;
+    let (_, found) = find(context, &caller.owner, &asked.url).await?;
     let found = found.ok_or(NotCompared::NotKept)?;
     let stored = asked.at.unwrap_or_else(|| found.current.entry.stored());
     let copy = found.read(&context.storage, stored).await?;
@@ -249,13 +289,9 @@ async fn serve_version(caller: &Caller, copy: &Arc<StoredCopy>) -> Response<Body
     {
         fields.insert(LOCATION, to);
     }
-    fields.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(GLASS_CASE));
-    fields.insert(X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    isolate(fields);
     let entry = &copy.entry;
     let link = links(caller.shell.origin.as_str(), url, (entry.stored(), entry.received()));
-    // The referrer tells the proxy the time of the version, so that sub-resources are served from
-    // that time.
-    fields.insert(REFERRER_POLICY, HeaderValue::from_static("unsafe-url"));
     for (name, value) in
         [(LINK, link), (HeaderName::from_static("memento-datetime"), http_date(entry.received()))]
     {

@@ -244,6 +244,7 @@ pub(super) const ROUTES: &[Route] = &[
     // Older versions.
     page(&["/history", "/history/"], show_later!(history::show, arguments)),
     download(&["/history/version", "/history/version/"], show_later!(history::version, arguments)),
+    download(&["/history/marked", "/history/marked/"], show_later!(history::marked, arguments)),
     download(&["/history/timemap", "/history/timemap/"], show_later!(history::timemap, arguments)),
     page(
         &["/history/diff", "/history/diff/", "/monitor/diff", "/monitor/diff/"],

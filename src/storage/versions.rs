@@ -3,6 +3,7 @@
 pub mod diff;
 pub mod entered_time;
 pub mod feed;
+pub mod marked;
 pub mod memento;
 pub mod text;
 
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Error, Place, Spool, Summary};
 
 use self::diff::Diff;
+use self::marked::MarkCounts;
 use self::text::{PagePart, VersionText, extract, extract_part};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -72,6 +74,9 @@ pub enum NotCompared {
     /// The page is not text; it is an image, for example.
     #[error("one of the versions has no text")]
     NoText,
+    /// The page is not a web page, or too complex to be marked.
+    #[error("one of the versions is not a web page")]
+    NoPage,
     /// A version cannot be read, for this reason.
     #[error("one of the versions cannot be read: {0}")]
     Unread(String),
@@ -165,6 +170,55 @@ pub async fn compare(
     Ok(VersionComparison { from, to, title, diff })
 }
 
+/// The version that was stored at `to`, with marks for its changes since the version that was stored
+/// at `from`: HTML in UTF-8. `note` makes the HTML that is shown at its top.
+///
+/// # Errors
+///
+/// [`NotCompared`] with the reason.
+pub async fn mark_changes(
+    context: &StorageContext,
+    versions: &PageVersions,
+    (from, to): (Timestamp, Timestamp),
+    note: impl FnOnce(MarkCounts) -> String + Send + 'static,
+) -> Result<(Arc<StoredCopy>, String), NotCompared> {
+    let version_of =
+        |stored| async move { versions.read(context, stored).await?.ok_or(NotCompared::NoVersion) };
+    let (old, new) = (version_of(from).await?, version_of(to).await?);
+    let (before, now) = (html(context, &old).await?, html(context, &new).await?);
+    let (is_cut, before, now) = (before.1 || now.1, before.0, now.0);
+    let note =
+        move |counts: MarkCounts| note(MarkCounts { is_cut: counts.is_cut || is_cut, ..counts });
+    let marked = context.store.run(move |_| Ok(marked::mark(&before, &now, note))).await?;
+    Ok((new, marked.ok_or(NotCompared::NoPage)?))
+}
+
+/// The HTML of a stored copy, from at most [`READ`] bytes of its body, and whether there is more.
+async fn html(
+    context: &StorageContext,
+    copy: &Arc<StoredCopy>,
+) -> Result<(String, bool), NotCompared> {
+    let (body, is_longer) = read_body(context, copy).await?;
+    let content_type = content_type(copy).map(str::to_owned);
+    let url = copy.entry.url().to_owned();
+    let html = move |_: &Spool| Ok(text::html(content_type.as_deref(), &url, &body));
+    let html = context.store.run(html).await?.ok_or(NotCompared::NoPage)?;
+    Ok((html, is_longer))
+}
+
+/// At most [`READ`] bytes of the body of a stored copy, and whether there is more.
+async fn read_body(
+    context: &StorageContext,
+    copy: &Arc<StoredCopy>,
+) -> Result<(Vec<u8>, bool), NotCompared> {
+    let mut body = read_beginning(&context.store, copy, READ + 1).await.map_err(|error| {
+        NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
+    })?;
+    let is_longer = body.len() > READ;
+    body.truncate(READ);
+    Ok((body, is_longer))
+}
+
 /// The older version at a place that was stored at this time, if it exists and is undamaged.
 ///
 /// # Errors
@@ -197,11 +251,7 @@ async fn text(
     copy: &Arc<StoredCopy>,
     part: &PagePart,
 ) -> Result<VersionText, NotCompared> {
-    let mut body = read_beginning(&context.store, copy, READ + 1).await.map_err(|error| {
-        NotCompared::Unread(format!("its body cannot be read: {}", error_chain(&*error)))
-    })?;
-    let is_longer = body.len() > READ;
-    body.truncate(READ);
+    let (body, is_longer) = read_body(context, copy).await?;
     let content_type = content_type(copy).map(str::to_owned);
     let (url, part) = (copy.entry.url().to_owned(), part.clone());
     let text = move |_: &Spool| Ok(extract_part(content_type.as_deref(), &url, &body, &part));

@@ -274,6 +274,73 @@ fn pages_the_api_and_the_command_list_the_same_versions() {
 }
 
 #[test]
+fn changes_are_marked_in_the_page_itself() {
+    let (mut daemon, origin) = (Daemon::prepare(None), Origin::start());
+    let (url, plain) = (origin.url("/page"), origin.url("/plain"));
+    history(&daemon, &place(&url), "Content-Security-Policy: style-src 'none'\r\n", text);
+    heads(&daemon, &place(&plain), text, |_| {
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".to_owned()
+    });
+    daemon.up();
+    let path = |url: &str, from: usize, to: usize| {
+        let versions = listed(&daemon, url);
+        let at = |number: usize| versions[number]["stored"].as_str().unwrap().to_owned();
+        format!("/history/marked/?url={}&from={}&at={}", encode(url), at(from), at(to))
+    };
+    let page = daemon.page(&path(&url, 2, 0));
+    assert_eq!((page.status, page.field("Content-Type")), (200, "text/html; charset=utf-8"));
+    let policy = page.field("Content-Security-Policy");
+    assert!(policy.starts_with("sandbox;") && policy.contains("script-src 'none'"), "{policy}");
+    assert_eq!(page.field("X-Frame-Options"), "DENY");
+    let text = page.text();
+    for want in [
+        &format!("<base href=\"{url}\">"),
+        "<p>month <del class=\"wwwoffle-removed\">1</del> <ins class=\"wwwoffle-added\">3</ins><p>three",
+        "1 word added, 1 word removed",
+    ] {
+        assert!(text.contains(want), "{want} in {text}");
+    }
+    // From the list of versions, and backwards.
+    let list = daemon.page(&format!("/history/?{}", encode(&url))).text();
+    assert!(list.contains("/history/marked/?url=") && list.contains("&amp;from="), "{list}");
+    let text = daemon.page(&path(&url, 0, 1)).text();
+    assert!(text.contains("3</del> <ins class=\"wwwoffle-added\">2</ins>"), "{text}");
+    let page = daemon.page(&path(&plain, 1, 0));
+    assert!(page.shown().contains("is not a web page"), "{}", page.shown());
+    for (from, status, want) in
+        [("2026-01-01T00:00:00Z", 404, "no version of that time"), ("x", 400, "expected a time")]
+    {
+        let page = daemon.page(&format!("/history/marked/?url={}&from={from}", encode(&url)));
+        assert_eq!(page.status, status, "{from}");
+        assert!(page.shown().contains(want), "{}", page.shown());
+    }
+}
+
+/// Changed responses are kept as versions without any configuration, except long ones.
+#[test]
+fn some_older_versions_are_stored_by_default() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/page");
+    for body in
+        ["1".to_owned(), "2".repeat(1_000_001), "3".into(), "4".into(), "5".into(), "6".into()]
+    {
+        origin.say("/page", Answer::html(body));
+        daemon.ok(&["get", "--refresh", &url]);
+        daemon.settle();
+    }
+    let bytes: Vec<_> = listed(&daemon, &url).iter().map(|one| one["bytes"].clone()).collect();
+    assert_eq!(bytes, [1, 1, 1, 1]);
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let url = origin.url("/page");
+    for length in [1_000_001, 1] {
+        origin.say("/page", Answer::html("x".repeat(length)));
+        daemon.ok(&["get", "--refresh", &url]);
+        daemon.settle();
+    }
+    assert_eq!(listed(&daemon, &url).len(), 1, "the long one is gone");
+}
+
+#[test]
 fn a_missing_older_version_is_reported() {
     let (daemon, origin) = (Daemon::start(), Origin::start());
     let url = origin.url("/page/1.html");

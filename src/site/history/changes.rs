@@ -16,6 +16,7 @@ use crate::proxy::body::{self, Body};
 use crate::site::address::decoded;
 use crate::site::caller::Caller;
 use crate::site::history::page as history;
+use crate::site::info::InfoError;
 use crate::site::monitor::page as pages;
 use crate::storage::store::timestamp;
 use crate::storage::versions::diff::Diff;
@@ -57,11 +58,20 @@ impl From<Error> for DiffError {
     }
 }
 
+impl From<InfoError> for DiffError {
+    fn from(error: InfoError) -> Self {
+        match error {
+            InfoError::Url(error) => Self::Url(error),
+            InfoError::Spool(error) => Self::from(error),
+        }
+    }
+}
+
 /// The arguments of an address: a URL alone, or the fields of a form.
 pub(in crate::site) struct DiffArguments {
     pub(in crate::site) url: String,
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
+    pub(in crate::site) from: Option<Timestamp>,
+    pub(in crate::site) to: Option<Timestamp>,
     /// Time when the version to show was stored.
     pub(in crate::site) at: Option<Timestamp>,
 }

@@ -15,8 +15,10 @@ use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::history::version_list::changes;
 use crate::site::lists::page::room::{count_fitting, link_size, without_long_link};
 use crate::storage::versions::NotCompared;
-use crate::storage::versions::memento::{timemap_path, version_path};
+use crate::storage::versions::marked::MarkCounts;
+use crate::storage::versions::memento::{marked_path, timemap_path, version_path};
 use wwwoffle_api::{History, Version};
+use wwwoffle_http::media_type::essence;
 
 /// Maximum number of listed versions, fewer if the URL is long; the others are counted.
 const SHOWN_VERSIONS: usize = 30;
@@ -111,11 +113,15 @@ fn version_row(
     let diff = before.map(|before| {
         format!("/history/diff/?url={url}&from={}&to={}", before.stored, version.stored)
     });
+    let marked = before.filter(|before| [version, before].iter().all(|one| is_html(one)));
+    let marked =
+        marked.map(|before| marked_path(href, before.stored, (version.stored, version.received)));
     let path = version_path(href, (version.stored, version.received));
     let content_type = version.content_type.as_deref().map(shown::text);
     let kind =
         content_type.as_deref().map_or(0, written) + version.capture.as_deref().map_or(0, written);
-    let cost = ROW + kind + written(&path) + diff.as_deref().map_or(0, written);
+    let cost = ROW + kind + written(&path);
+    let cost = cost + diff.as_deref().map_or(0, written) + marked.as_deref().map_or(0, written);
     let row = view! {
         // The time that identifies the version, as the value of a form field.
         at: version.stored.to_string(),
@@ -134,8 +140,42 @@ fn version_row(
         // Address, without scheme and host, of the page that shows the changes of this version;
         // `None` if there is no previous version.
         diff,
+        // Address, without scheme and host, of the version with its changes marked; `None` if it is
+        // not a web page.
+        marked,
     };
     (row, cost)
+}
+
+/// Whether a version is a web page, in which changes can be marked.
+fn is_html(version: &Version) -> bool {
+    let essence = version.content_type.as_deref().map(essence).unwrap_or_default();
+    // A redirect has no page to show.
+    let is_shown = !(300..400).contains(&version.status);
+    is_shown && matches!(essence.as_str(), "text/html" | "application/xhtml+xml")
+}
+
+/// Renders the note at the top of a version whose changes since the version `from` are marked: HTML
+/// that is put into the page. The page cannot change it, nor can it change the page.
+#[must_use]
+pub fn marked_note(
+    shell: &Shell,
+    url: &str,
+    (from, to): (&Version, &Version),
+    counts: MarkCounts,
+) -> String {
+    let url = ShownUrl::new(url).href.unwrap_or_default();
+    let address = url_encode_form_args(url.as_bytes());
+    let view = view! {
+        from: ShownTime::new(from.received, &shell.zone),
+        to: ShownTime::new(to.received, &shell.zone),
+        added: counts.added,
+        removed: counts.removed,
+        is_cut: counts.is_cut,
+        diff: format!("/history/diff/?url={address}&from={}&to={}", from.stored, to.stored),
+        history: links::history(&url),
+    };
+    shell.page("history-marked.html", 200, &view).body
 }
 
 /// Renders the page in place of a version or a difference that cannot be shown. The status is 404
@@ -164,6 +204,7 @@ fn words(why: &NotCompared) -> Text {
             tr("no version of that time is saved; `keep-versions` sets how many are saved")
         }
         NotCompared::NoText => tr("one of the versions has no text"),
+        NotCompared::NoPage => tr("one of the versions is not a web page"),
         NotCompared::Unread(error) => {
             tr("one of the versions cannot be read: {error}").with("error", shown::text(error))
         }
@@ -257,7 +298,7 @@ mod tests {
         let shell = Shell { token: "f".repeat(64), ..shell() };
         for (part, length, at_least) in [
             ("a/b", 60, 30),
-            ("a/b=c&", 900, 10),
+            ("a/b=c&", 900, 8),
             ("a/b", 8_100, 2),
             ("&", 8_100, 1),
             ("=", 8_100, 1),

@@ -18,6 +18,7 @@ use crate::site::configuration::page::diff::DiffLine;
 use crate::site::fetches::page::link_fields;
 use crate::site::lists::page::room;
 use crate::storage::versions::diff::{Diff, LineKind};
+use crate::storage::versions::memento::marked_path;
 use wwwoffle_api::fetch_spec::FetchSpec;
 use wwwoffle_api::scope::Scope;
 use wwwoffle_api::{ChangeReport, MonitorItem, VersionDiff};
@@ -89,6 +90,7 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage 
         let path = format!("{}&from={from}&to={to}", diff_path(&versions.url));
         view! { time: ShownTime::new(*to, &shell.zone), path }
     });
+    let href = ShownUrl::new(&versions.url).href.unwrap_or_default();
     let view = view! {
         url: ShownUrl::new(&versions.url),
         title: versions.title.as_deref().map(shown::text),
@@ -99,6 +101,8 @@ pub fn diff(shell: &Shell, versions: &VersionDiff, diff: &Diff) -> RenderedPage 
         stretches,
         is_cut: versions.is_cut || count > SHOWN_LINES,
         older: older.collect::<Vec<_>>(),
+        // Address of the newer version with its changes marked, without scheme and host.
+        marked: marked_path(&href, versions.from, (versions.to, versions.to)),
         // Address of the list of all versions, without scheme and host.
         history: links::history(&versions.url),
     };

@@ -21,6 +21,14 @@ pub fn version_path(url: &str, (stored, came): (Timestamp, Timestamp)) -> String
     )
 }
 
+/// The path of a version with marks for its changes since the version that was stored at `from`.
+#[must_use]
+pub fn marked_path(url: &str, from: Timestamp, (stored, came): (Timestamp, Timestamp)) -> String {
+    let url = url_encode_form_args(url.as_bytes());
+    // The page selects its sub-resources by the time, like the version itself.
+    format!("/history/marked/?url={url}&from={from}&came={came}&at={stored}")
+}
+
 /// The path of the list of versions for programs, without our host.
 #[must_use]
 pub fn timemap_path(url: &str) -> String {

@@ -29,10 +29,10 @@ const MAX_LINE: usize = 4 << 10;
 const MAX_TITLE: usize = 1 << 10;
 
 /// Maximum memory of the parser in bytes.
-const MAX_PARSER: usize = 8 << 20;
+pub(super) const MAX_PARSER: usize = 8 << 20;
 
 /// Inline elements. All other elements begin a new line.
-const INLINE: [&str; 36] = [
+pub(super) const INLINE: [&str; 36] = [
     "a", "abbr", "acronym", "b", "bdi", "bdo", "big", "button", "cite", "code", "data", "del",
     "dfn", "em", "font", "i", "img", "input", "ins", "kbd", "label", "mark", "q", "s", "samp",
     "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr",
@@ -110,6 +110,18 @@ pub fn extract_part(
         if is_html { of_html(&decoded, part.selector.as_deref()) } else { of_lines(&decoded) };
     text.lines.retain(|line| part.has(line));
     Some(text)
+}
+
+/// An HTML document as text with its markup. `None` if the decoded body is another kind of file.
+#[must_use]
+pub fn html(content_type: Option<&str>, url: &str, body: &[u8]) -> Option<String> {
+    let head = body.get(..HEAD).unwrap_or(body);
+    let kind = BodyKind::of(content_type, url, head);
+    if !matches!(kind, BodyKind::Html | BodyKind::Xhtml) {
+        return None;
+    }
+    let (decoded, _, _) = charset::choose(kind, content_type, head).decode(body);
+    Some(decoded.into_owned())
 }
 
 /// A decoded body as text with its markup. `None` if the body is not readable text.
