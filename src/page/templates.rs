@@ -32,6 +32,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("configuration.html", include_str!("templates/configuration.html")),
     ("configuration-section.html", include_str!("templates/configuration-section.html")),
     ("configuration-option.html", include_str!("templates/configuration-option.html")),
+    ("configuration-preset.html", include_str!("templates/configuration-preset.html")),
     ("configuration-changed.html", include_str!("templates/configuration-changed.html")),
     ("configuration-conflict.html", include_str!("templates/configuration-conflict.html")),
     ("configuration-url.html", include_str!("templates/configuration-url.html")),

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(super) mod form;
 pub mod page;
+mod preset;
 
 use hyper::{Response, StatusCode};
 use jiff::Timestamp;
@@ -18,15 +19,17 @@ use self::page::find::LONGEST_WORDS;
 use self::page::index::{self, ConfigurationIndex};
 use self::page::item::{self, OptionPage, RejectedInput};
 use self::page::part::{self, OptionSetting, SectionPage};
+use self::page::preset::PresetPage;
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
+use self::preset::{Preset, Surroundings};
 use super::address::{decoded, url_in};
 use super::caller::Caller;
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::live::ConfigFileState;
 use crate::page::RenderedPage;
-use crate::page::links::CONFIGURATION;
+use crate::page::links::{self, CONFIGURATION};
 use crate::proxy::body::Body;
 
 /// Maximum number of lines of the file shown for one option.
@@ -94,6 +97,52 @@ pub(super) fn show_url(caller: &Caller, arguments: Option<&str>) -> Response<Bod
 pub(super) fn show_builder(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let about = url_argument(arguments);
     caller.page(builder(caller, about.as_deref(), None))
+}
+
+/// Shows what a preset would change. Without the name of a preset, shows the presets.
+pub(super) async fn show_preset(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    match arguments.and_then(Preset::named) {
+        Some(preset) => answer(caller, preset_page(caller, preset, &[]).await),
+        None => caller.see_other(&format!("{CONFIGURATION}#presets")),
+    }
+}
+
+/// Renders the page of a preset, with the errors of a rejected form.
+async fn preset_page(
+    caller: &Caller,
+    preset: Preset,
+    rejected: &[String],
+) -> Result<RenderedPage, ChangeError> {
+    let seen = CurrentConfiguration::of(caller).await?;
+    let around = Surroundings::of(caller, &seen.config);
+    let lacks_password = preset.needs_password() && !around.has_password;
+    let has_password = around.has_password;
+    let text = seen.standing.text.text.clone();
+    let (wanted, options) = blocking(move || {
+        let wanted = preset::edited(preset, &text, &around)?;
+        let options = changes(&text, &wanted);
+        Ok::<_, ChangeError>((wanted, options))
+    })
+    .await?;
+    let is_protected = options.iter().any(|change| {
+        let item = item_at(&links::configuration(&[change.section, change.key], None));
+        item.is_some_and(|item| item.option.protection.is_protected())
+    });
+    let has_button = caller.is_administrator() || has_password || !is_protected;
+    let settings: Vec<_> =
+        options.iter().map(|change| seen.setting(change.section, change.key)).collect();
+    let page = PresetPage {
+        preset,
+        options: &options,
+        settings: &settings,
+        then: &overview(&wanted)?,
+        faults: rejected,
+        lacks_password,
+        has_button,
+        stamp: &seen.standing.text.stamp.to_string(),
+    };
+    let status = if rejected.is_empty() { 200 } else { 422 };
+    Ok(page::preset::page(&caller.shell, status, &page))
 }
 
 /// Shows a section.

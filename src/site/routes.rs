@@ -354,6 +354,8 @@ pub(super) const ROUTES: &[Route] = &[
     page(&["/configuration/"], show_later!(configuration::show_index, arguments)),
     moved(&["/configuration", "/README.CONF.html"], "/configuration/"),
     page(&["/configuration/changed"], show_later!(configuration::show_last_change, arguments)),
+    page(&["/configuration/preset"], show_later!(configuration::show_preset, arguments)),
+    form(&["/configuration/preset"], Change, submit!(config_form::submit_preset)),
     page(&["/configuration/url"], show!(configuration::show_url, arguments)),
     page(&["/configuration/editurl"], show!(configuration::show_builder, arguments)),
     form(&["/configuration/editurl"], Change, |caller, sent| {

@@ -131,6 +131,45 @@ fn the_pages_add_and_remove_list_entries_and_rules() {
 }
 
 #[test]
+fn a_preset_shows_its_changes_and_is_applied_and_undone_as_one() {
+    let mut daemon = Daemon::configured(TEXT);
+    let index = daemon.page("/configuration/");
+    says(&index, &["This machine only", "My household", "A school", "A ship"]);
+    // Nobody without the control password decides who can use the proxy.
+    let household = daemon.page("/configuration/preset?household");
+    let command = "wwwoffle config set startup.listen '[\"0.0.0.0:8080\"]'";
+    says(&household, &["startup.listen", "share-without-password", command, "control password"]);
+    assert!(!forms(&household.text()).iter().any(|form| form.action.contains("preset")));
+    says(&daemon.page("/configuration/preset?ship"), &["First set a control password"]);
+    let machine = daemon.page("/configuration/preset?machine");
+    says(&machine, &["Nothing would change"]);
+    for unknown in ["", "?", "?<script>"] {
+        assert_eq!(
+            daemon.page(&format!("/configuration/preset{unknown}")).status,
+            303,
+            "{unknown}"
+        );
+    }
+
+    daemon.set_password(CONTROL);
+    let before = read(&daemon);
+    let ship = daemon.page("/configuration/preset?ship");
+    says(&ship, &["data-saver.no-media", "<b><code><bdi>true", "needs a restart"]);
+    let apply = form(&ship.text(), "/configuration/preset");
+    let changed = follow(&daemon, &apply);
+    says(&changed, &["data-saver.no-media", "Restart wwwoffle", "Undo this change"]);
+    let text = read(&daemon);
+    assert!(text.contains("# enough") && text.contains("listen = [\"0.0.0.0:8080\"]"), "{text}");
+    let stale = daemon.submit(&apply);
+    assert_eq!(stale.status, 409);
+    follow(&daemon, &form(&daemon.page("/configuration/changed").text(), "/undo"));
+    assert_eq!(read(&daemon), before);
+    for (field, value) in [("preset", "nothing"), ("stamp", "x")] {
+        assert_eq!(daemon.submit(&apply.clone().with(field, value)).status, 400, "{field}");
+    }
+}
+
+#[test]
 fn a_form_does_not_overwrite_a_change_by_an_editor() {
     let daemon = Daemon::configured(TEXT);
     let set = does(&daemon.page(TIMEOUT), "set").with("value", "5s");

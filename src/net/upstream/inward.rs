@@ -206,6 +206,19 @@ fn is_ours(address: IpAddr) -> bool {
     forms(address).any(|form| ours.contains(&form) || is_delivered_locally(form).unwrap_or(true))
 }
 
+/// The addresses by which other machines can reach this one: those of its interfaces, without
+/// loopback and link-local ones. Empty if the kernel cannot be queried.
+#[must_use]
+pub fn reachable_addresses() -> Vec<IpAddr> {
+    let interfaces = getifaddrs().into_iter().flatten();
+    let all = interfaces.filter_map(|interface| ip(&interface.address?));
+    let mut ours: Vec<_> = all.filter(|address| !is_inward(*address)).collect();
+    // IPv4 first, because it is easier to type.
+    ours.sort_by_key(|address| (address.is_ipv6(), *address));
+    ours.dedup();
+    ours
+}
+
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
     let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
     v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))

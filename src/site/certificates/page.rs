@@ -46,6 +46,8 @@ pub struct AuthorityStatus<'a> {
 /// Renders the page.
 #[must_use]
 pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> RenderedPage {
+    let reached = trust.phone.map_or_else(|| shell.origin.to_string(), str::to_owned);
+    let pac = format!("{reached}/proxy.pac");
     let view = view! {
         name: shown::text(trust.name),
         fingerprint: shown::text(trust.fingerprint),
@@ -54,8 +56,10 @@ pub fn page(shell: &Shell, trust: &AuthorityStatus<'_>) -> RenderedPage {
         ends_soon: trust.ends_soon,
         intercept: trust.intercept,
         test: format!("{}{TEST}", trust.secure),
-        // Our origin as other devices reach it; `None` if none can.
-        phone: trust.phone,
+        // The proxy without the scheme.
+        proxy: reached.split_once("://").map_or(&*reached, |(_, rest)| rest),
+        pac_code: trust.phone.and_then(|_| QrImage::of(&pac)),
+        pac,
         code: trust.phone.and_then(|phone| QrImage::of(&format!("{phone}/ca.crt"))),
         rejected: trust.rejected.get(..SHOWN_REJECTIONS).unwrap_or(trust.rejected),
         more_rejected: trust.rejected.len().saturating_sub(SHOWN_REJECTIONS),

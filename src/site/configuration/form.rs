@@ -6,7 +6,8 @@ use wwwoffle_config::{ChangeError, Faults, TextStamp, UrlSpec};
 
 use super::super::caller::Caller;
 use super::super::forms::FormError;
-use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option};
+use super::preset::{self, Preset, Surroundings};
+use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option, preset_page};
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, ConfigFileChange};
@@ -14,12 +15,12 @@ use crate::base::shown;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::Body;
-use crate::site::configuration::page::SectionOption;
 use crate::site::configuration::page::changed::{self, ConfigurationConflict};
 use crate::site::configuration::page::control::OptionControl;
 use crate::site::configuration::page::index::shown_faults;
 use crate::site::configuration::page::item::{OptionAction, RejectedInput};
 use crate::site::configuration::page::specification::{OTHER, SpecificationParts};
+use crate::site::configuration::page::{self, SectionOption};
 
 /// Path of the page about the last change.
 const CHANGED: &str = "/configuration/changed";
@@ -103,7 +104,7 @@ async fn edit(
     }
 }
 
-fn fault_texts(faults: &Faults) -> Vec<String> {
+pub(super) fn fault_texts(faults: &Faults) -> Vec<String> {
     let (mut texts, more) = shown_faults(faults);
     if more > 0 {
         texts.push(format!("and {more} more"));
@@ -238,6 +239,47 @@ async fn undo(caller: &Caller, form: &SubmittedForm) -> Result<Response<Body>, C
     }
 }
 
+/// Applies the preset in the field `preset`, as one change of the file.
+pub(in crate::site) async fn submit_preset(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, FormError> {
+    Ok(apply_preset(caller, form).await.unwrap_or_else(|error| failed(caller, &error)))
+}
+
+async fn apply_preset(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, ChangeError> {
+    let Some(preset) = form.value("preset").and_then(Preset::named) else {
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, "expected the name of a preset"));
+    };
+    let Some(expected) = expected(form) else {
+        return Ok(caller.bad_form(StatusCode::BAD_REQUEST, NO_STAMP));
+    };
+    let base = &caller.context.base;
+    let (text, around) = (base.config_text().await?.text, Surroundings::of(caller, &base.config()));
+    if preset.needs_password() && !around.has_password {
+        return Ok(caller.page(preset_page(caller, preset, &[]).await?));
+    }
+    let machine = around.clone();
+    let wanted = blocking(move || preset::edited(preset, &text, &machine)).await?;
+    let change = Change::Replace(wanted);
+    match base.change_config(change, Some(expected), caller.permission.reach()).await {
+        Ok(done) => Ok(changed_page(caller, &done, expected)),
+        Err(ChangeError::Conflict { current, .. }) => {
+            let wanted = preset::edited(preset, &current, &around).ok();
+            let path = page::preset::PATH;
+            conflict(caller, StaleChange { expected, current, wanted, path }, form, true).await
+        }
+        Err(ChangeError::Faults(faults)) => {
+            let faults = fault_texts(&faults);
+            Ok(caller.page(preset_page(caller, preset, &faults).await?))
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// A change that was made for an earlier text of the file.
 struct StaleChange<'a> {
     expected: TextStamp,
@@ -273,8 +315,9 @@ async fn conflict(
     let may_repeat = may_repeat && wanted.is_some();
     let wanted = wanted.as_deref().map(without_secrets);
     let file = context.base.live.file().path().display().to_string();
-    let look = if matches!(path, "/configuration/undo") { "/configuration/" } else { path };
-    let page = changed::conflict(
+    let is_page = !matches!(path, "/configuration/undo" | page::preset::PATH);
+    let look = if is_page { path } else { "/configuration/" };
+    let shown = changed::conflict(
         &caller.shell,
         &ConfigurationConflict {
             known: known.as_deref(),
@@ -286,7 +329,7 @@ async fn conflict(
             fields: may_repeat.then_some(&fields),
         },
     );
-    Ok(caller.page(page))
+    Ok(caller.page(shown))
 }
 
 /// Builds a URL-SPECIFICATION, and redirects to the page with the option values for it. If it is

@@ -10,6 +10,7 @@ pub(super) mod find;
 pub mod index;
 pub mod item;
 pub mod part;
+pub(super) mod preset;
 pub mod specification;
 pub mod url;
 

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use wwwoffle_config::schema::{Effect, SECTIONS};
 use wwwoffle_config::{Faults, OptionChange};
 
-use super::{find, option_link, option_links};
+use super::{find, option_link, option_links, preset};
 use crate::base::shown::{self, ShownTime};
 use crate::page::{RenderedPage, Shell, view};
 
@@ -93,6 +93,7 @@ pub fn page(shell: &Shell, status: u16, index: &ConfigurationIndex<'_>) -> Rende
         found,
         more_found,
         first: find::first(index.set),
+        presets: preset::cards(),
         sections: sections.collect::<Vec<_>>(),
         url: index.url.map(shown::text).unwrap_or_default(),
     };
