@@ -12,7 +12,7 @@ mod stage;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -122,6 +122,58 @@ fn a_person_with_firefox() {
     let person = json!({"browser": "firefox", "firefox": firefox, "scripts": true, "width": 1_280,
         "lang": "en"});
     tools.run("person.mjs", "firefox", &Stage::set(), &person);
+}
+
+/// Runs the journeys in `journeys.mjs` in one browser, each with a separate daemon.
+#[track_caller]
+fn travel(browser: &str, scripts: bool) {
+    const PASSWORD: &str = "only me";
+    let tools = Tools::here();
+    let firefox = (browser == "firefox").then(|| program(&["firefox-esr", "firefox"]));
+    let _alone = heavy();
+    for journey in ["traveller", "school", "archivist"] {
+        let mut stage = Stage::set();
+        let mut settings = json!({"browser": browser, "firefox": firefox, "scripts": scripts,
+            "journey": journey});
+        if journey == "school" {
+            stage.daemon.set_password(PASSWORD);
+            settings["password"] = json!(PASSWORD);
+        }
+        let name = format!("{journey}-{browser}-{}", if scripts { "scripts" } else { "plain" });
+        tools.run("journeys.mjs", &name, &stage, &settings);
+    }
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_traveller_a_school_and_an_archivist_need_only_clicks() {
+    travel("chromium", true);
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn a_traveller_a_school_and_an_archivist_need_no_scripts() {
+    travel("chromium", false);
+}
+
+#[test]
+#[ignore = "needs node, firefox and npm packages"]
+fn a_traveller_a_school_and_an_archivist_may_use_firefox() {
+    travel("firefox", true);
+}
+
+/// Prints the number of clicks and the seconds from `serve` to the first HTTPS page that is read
+/// offline.
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn the_first_https_page_needs_few_clicks() {
+    let tools = Tools::here();
+    let _alone = heavy();
+    let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let stage = Stage::untrusted();
+    let settings = json!({"browser": "chromium", "scripts": true, "journey": "first-page",
+        "began": u64::try_from(began.as_millis()).unwrap()});
+    tools.run("journeys.mjs", "first-page", &stage, &settings);
 }
 
 #[test]

@@ -58,12 +58,14 @@ export async function launch(kind) {
 }
 
 /// A page of a person with these settings. `seen` records its requests and its error messages.
-export async function person(browser, { lang = 'en', scripts = true, width = 1280, scheme = 'light' }) {
+export async function person(browser, { lang = 'en', scripts = true, width = 1280, scheme = 'light', scale = 1, credentials }) {
   const context = await browser.newContext({
     locale: lang,
     javaScriptEnabled: scripts,
     viewport: { width, height: 800 },
+    deviceScaleFactor: scale,
     colorScheme: scheme,
+    httpCredentials: credentials,
     // Chromium trusts the authority through the user's database. Firefox would need it in its profile.
     ignoreHTTPSErrors: settings.browser === 'firefox'
   })

@@ -3,7 +3,7 @@ import http from 'node:http'
 import { fault, settings } from './browsers.mjs'
 
 /// Pages that are not ours: stored copies, the user's files, and proxied pages.
-const FOREIGN = /^\/(history\/version|local|http|https|ftp)\//
+const FOREIGN = /^\/(history\/(version|marked)|local|http|https|ftp)\//
 
 /// The largest number of pages to visit of one kind, and of all kinds.
 const OF_A_KIND = 60

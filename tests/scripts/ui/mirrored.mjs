@@ -16,6 +16,7 @@ const offline = {
   statistics: `${base}/statistics/`,
   'monitor-options': `${base}/monitor-options/?${http}/tea/`,
   configuration: `${base}/configuration/`,
+  preset: `${base}/configuration/preset?ship`,
   'configuration-section': `${base}/configuration/dont-get`,
   'will-get': `${http}/never-seen/`,
   blocked: `${http}/blocked`,
@@ -65,7 +66,7 @@ async function turned(page, where) {
 
 const browser = await launch('chromium')
 const people = []
-for (const [width, scheme] of [[1280, 'light'], [360, 'dark']]) {
+for (const [width, scheme] of [[1280, 'light'], [768, 'dark'], [360, 'dark']]) {
   people.push({ ...await person(browser, { lang, width, scheme }), width })
 }
 

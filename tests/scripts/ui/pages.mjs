@@ -158,14 +158,15 @@ const browser = await launch('chromium')
 
 /// Runs all checks on one page.
 async function look(where, reach) {
-  for (const { page, seen, width } of [desk, phone]) {
+  for (const { page, seen, width } of [desk, phone, tablet, zoomed]) {
     forget(seen)
     await reach(page, seen)
     const at = `${where} (${page.url().slice(0, 200)}) at ${width}`
     await holds(page, seen, at)
-    await axe(page, at)
-    await page.screenshot({ path: path.join(settings.out, `${file(where)}-${width}.png`) })
-    if (width === 360) continue
+    // The widths between have the colours and elements of the others.
+    if (width === 1280 || width === 360) await axe(page, at)
+    await page.screenshot({ path: path.join(settings.out, `${file(where)}-${file(String(width))}.png`) })
+    if (width !== 1280) continue
     await keyboard(page, at)
     await paper(page, at)
   }
@@ -179,6 +180,9 @@ const readAndLook = (where, reach) => look(where, async (page, seen) => {
 
 const desk = { ...await person(browser, { width: 1280, scheme: 'light' }), width: 1280 }
 const phone = { ...await person(browser, { width: 360, scheme: 'dark' }), width: 360 }
+const tablet = { ...await person(browser, { width: 768, scheme: 'dark' }), width: 768 }
+// A window of 1,280 pixels at 200 %.
+const zoomed = { ...await person(browser, { width: 640, scheme: 'light', scale: 2 }), width: '200 %' }
 for (const [where, url] of looked) await look(where, to(url))
 for (const [where, reach] of Object.entries(offline)) await readAndLook(where, reach)
 await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.seen)

@@ -34,6 +34,14 @@ impl Stage {
     /// Starts everything, with an empty spool.
     #[track_caller]
     pub(super) fn set() -> Self {
+        let stage = Self::untrusted();
+        stage.import(&Trust::of(&stage.daemon));
+        stage
+    }
+
+    /// Starts everything for a user who does not trust the authority yet.
+    #[track_caller]
+    pub(super) fn untrusted() -> Self {
         let authority = Authority::new();
         let names = ["localhost", "127.0.0.1"];
         let site = TlsOrigin::start(authority.identity(&names));
@@ -45,7 +53,7 @@ impl Stage {
         grow_tea(&plain);
         let daemon = authority.daemon(CONFIG);
         let stage = Self { daemon, site, plain, stranger, closed };
-        stage.trust();
+        stage.run_certutil(&["-N", "--empty-password"]);
         stage
     }
 
@@ -62,18 +70,19 @@ impl Stage {
         })
     }
 
-    /// Creates a home directory in which Chromium trusts the daemon's authority.
-    fn trust(&self) {
+    /// Makes Chromium trust the daemon's authority.
+    fn import(&self, trust: &Trust) {
+        self.run_certutil(&["-A", "-t", "C,,", "-n", "test", "-i", trust.file()]);
+    }
+
+    /// Changes the certificates of the user, in a home directory of the test.
+    fn run_certutil(&self, arguments: &[&str]) {
         let folder = self.daemon.home().join("person/.pki/nssdb");
         std::fs::create_dir_all(&folder).unwrap();
-        let (database, trust) = (format!("sql:{}", folder.display()), Trust::of(&self.daemon));
-        for arguments in [
-            &["-d", &database, "-N", "--empty-password"][..],
-            &["-d", &database, "-A", "-t", "C,,", "-n", "test", "-i", trust.file()],
-        ] {
-            let ran = tool("certutil", arguments, "");
-            assert_eq!(ran.status, 0, "{ran:?}");
-        }
+        let database = format!("sql:{}", folder.display());
+        let arguments = [&["-d", &database][..], arguments].concat();
+        let ran = tool("certutil", &arguments, "");
+        assert_eq!(ran.status, 0, "{ran:?}");
     }
 }
 
