@@ -22,7 +22,7 @@ use self::page::part::{self, OptionSetting, SectionPage};
 use self::page::preset::PresetPage;
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
-use self::preset::{Preset, Surroundings};
+use self::preset::{ConfigPreset, Surroundings};
 use super::address::{decoded, url_in};
 use super::caller::Caller;
 use crate::base::blocking::blocking;
@@ -101,7 +101,7 @@ pub(super) fn show_builder(caller: &Caller, arguments: Option<&str>) -> Response
 
 /// Shows what a preset would change. Without the name of a preset, shows the presets.
 pub(super) async fn show_preset(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    match arguments.and_then(Preset::named) {
+    match arguments.and_then(ConfigPreset::named) {
         Some(preset) => answer(caller, preset_page(caller, preset, &[]).await),
         None => caller.see_other(&format!("{CONFIGURATION}#presets")),
     }
@@ -110,7 +110,7 @@ pub(super) async fn show_preset(caller: &Caller, arguments: Option<&str>) -> Res
 /// Renders the page of a preset, with the errors of a rejected form.
 async fn preset_page(
     caller: &Caller,
-    preset: Preset,
+    preset: ConfigPreset,
     rejected: &[String],
 ) -> Result<RenderedPage, ChangeError> {
     let seen = CurrentConfiguration::of(caller).await?;

@@ -6,7 +6,7 @@ use wwwoffle_config::{ChangeError, Faults, TextStamp, UrlSpec};
 
 use super::super::caller::Caller;
 use super::super::forms::FormError;
-use super::preset::{self, Preset, Surroundings};
+use super::preset::{self, ConfigPreset, Surroundings};
 use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option, preset_page};
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
@@ -251,7 +251,7 @@ async fn apply_preset(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, ChangeError> {
-    let Some(preset) = form.value("preset").and_then(Preset::named) else {
+    let Some(preset) = form.value("preset").and_then(ConfigPreset::named) else {
         return Ok(caller.bad_form(StatusCode::BAD_REQUEST, "expected the name of a preset"));
     };
     let Some(expected) = expected(form) else {

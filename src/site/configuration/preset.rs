@@ -25,7 +25,7 @@ const PRIVATE: &str =
 
 /// A situation in which the proxy is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::site) enum Preset {
+pub(in crate::site) enum ConfigPreset {
     /// One machine.
     Machine,
     /// A few people who trust each other.
@@ -36,7 +36,7 @@ pub(in crate::site) enum Preset {
     Ship,
 }
 
-impl Preset {
+impl ConfigPreset {
     pub(super) const ALL: [Self; 4] = [Self::Machine, Self::Household, Self::School, Self::Ship];
 
     /// Parses the name of a preset.
@@ -173,17 +173,17 @@ pub(super) fn purpose(section: &str, key: &str) -> Option<Text> {
 
 /// Returns `text`, the text of a configuration, with the options of `preset`.
 pub(super) fn edited(
-    preset: Preset,
+    preset: ConfigPreset,
     text: &str,
     around: &Surroundings,
 ) -> Result<String, EditError> {
     let mut edits = opening(preset, text, around)?;
     edits.extend(OPTIONS.iter().map(|(section, key, _, [household, school, ship])| {
         let value = match preset {
-            Preset::Machine => &None,
-            Preset::Household => household,
-            Preset::School => school,
-            Preset::Ship => ship,
+            ConfigPreset::Machine => &None,
+            ConfigPreset::Household => household,
+            ConfigPreset::School => school,
+            ConfigPreset::Ship => ship,
         };
         edit(section, key, value.map(str::to_owned))
     }));
@@ -191,7 +191,11 @@ pub(super) fn edited(
 }
 
 /// Returns the edits that decide which machines can use the proxy.
-fn opening(preset: Preset, text: &str, around: &Surroundings) -> Result<Vec<Edit>, EditError> {
+fn opening(
+    preset: ConfigPreset,
+    text: &str,
+    around: &Surroundings,
+) -> Result<Vec<Edit>, EditError> {
     let mut edits = Vec::new();
     let port = around.listen.first().map_or(DEFAULT_PORT, SocketAddr::port);
     let is_closed = around.listen.iter().all(|address| address.ip().is_loopback());
@@ -266,7 +270,8 @@ mod tests {
 
     #[test]
     fn presets_set_the_options_of_a_situation() {
-        let household = edited(Preset::Household, "", &around("127.0.0.1:8080", false)).unwrap();
+        let household =
+            edited(ConfigPreset::Household, "", &around("127.0.0.1:8080", false)).unwrap();
         let config = parse(&household).unwrap();
         let listen = config.startup.listen.as_slice();
         assert_eq!(listen, ["0.0.0.0:8080".parse().unwrap()]);
@@ -278,15 +283,16 @@ mod tests {
         // Shared with a password, the household needs no permission without one.
         let hash = PasswordHash::make("correct horse").unwrap();
         let password = format!("[startup]\npassword = {:?}\n", hash.as_str());
-        let ship = edited(Preset::Ship, &password, &around("127.0.0.1:8080", true)).unwrap();
+        let ship = edited(ConfigPreset::Ship, &password, &around("127.0.0.1:8080", true)).unwrap();
         let config = parse(&ship).unwrap();
         assert!(config.may_listen(config.startup.listen.as_slice()).is_ok());
         assert!(!config.startup.share_without_password && config.usage.count);
         assert!(ship.contains("no-media = true"), "{ship}");
         // From one preset to another: what the former has set does not stay.
-        let school = edited(Preset::School, &ship, &around("0.0.0.0:8080", true)).unwrap();
+        let school = edited(ConfigPreset::School, &ship, &around("0.0.0.0:8080", true)).unwrap();
         assert!(!school.contains("no-media") && school.contains("100 MB"), "{school}");
-        let machine = edited(Preset::Machine, &school, &around("0.0.0.0:8080", true)).unwrap();
+        let machine =
+            edited(ConfigPreset::Machine, &school, &around("0.0.0.0:8080", true)).unwrap();
         let config = parse(&machine).unwrap();
         assert_eq!(config.startup.listen, Config::default().startup.listen);
         assert!(config.allowed_hosts.hosts.is_empty() && !config.usage.count, "{machine}");
@@ -297,23 +303,25 @@ mod tests {
     fn a_preset_keeps_the_port_and_addresses_that_are_open_already() {
         let open = "[startup]\nlisten = [\"192.168.1.5:3128\"]\n";
         let at = around("192.168.1.5:3128", false);
-        assert!(edited(Preset::Household, open, &at).unwrap().contains("[\"192.168.1.5:3128\"]"));
-        assert!(edited(Preset::Machine, open, &at).unwrap().contains("[\"127.0.0.1:3128\"]"));
+        assert!(
+            edited(ConfigPreset::Household, open, &at).unwrap().contains("[\"192.168.1.5:3128\"]")
+        );
+        assert!(edited(ConfigPreset::Machine, open, &at).unwrap().contains("[\"127.0.0.1:3128\"]"));
         let own = "[startup]\nlisten = [\"127.0.0.1:3128\"]\n";
         let at = around("127.0.0.1:3128", false);
-        assert_eq!(edited(Preset::Machine, own, &at).unwrap(), own);
-        assert!(edited(Preset::School, own, &at).unwrap().contains("[\"0.0.0.0:3128\"]"));
+        assert_eq!(edited(ConfigPreset::Machine, own, &at).unwrap(), own);
+        assert!(edited(ConfigPreset::School, own, &at).unwrap().contains("[\"0.0.0.0:3128\"]"));
     }
 
     #[test]
     fn every_option_of_a_preset_exists_and_has_a_purpose() {
-        for preset in Preset::ALL {
-            assert_eq!(Preset::named(preset.name()), Some(preset));
+        for preset in ConfigPreset::ALL {
+            assert_eq!(ConfigPreset::named(preset.name()), Some(preset));
             let text = edited(preset, "", &around("127.0.0.1:8080", true)).unwrap();
             for changed in wwwoffle_config::changes("", &text) {
                 assert!(purpose(changed.section, changed.key).is_some(), "{changed:?}");
             }
         }
-        assert_eq!(Preset::named("<script>"), None);
+        assert_eq!(ConfigPreset::named("<script>"), None);
     }
 }

@@ -7,6 +7,8 @@
 //! Pure and bounded: at most `MAX_WORDS` words of each version are compared, for at most `TIME`.
 //! Words beyond are shown without marks.
 
+mod pieces;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,6 +21,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use wwwoffle_html::references::entity;
 
+use self::pieces::pieces;
 use super::text::{INLINE, MAX_PARSER};
 
 /// The largest number of words and pictures of each version that are compared.
@@ -47,7 +50,7 @@ pub struct MarkCounts {
 
 /// A word or a picture of a page.
 #[derive(Clone, Debug)]
-struct Word {
+struct PageWord {
     /// The text without character references, or the source of the picture.
     text: String,
     is_picture: bool,
@@ -57,8 +60,8 @@ struct Word {
 
 /// The marks of the newer version.
 #[derive(Debug, Default)]
-struct Marks {
-    old: Vec<Word>,
+struct ChangeMarks {
+    old: Vec<PageWord>,
     /// Whether each word of the newer version is added.
     added: Vec<bool>,
     /// The words of `old` that were removed before a word of the newer version, by the number of
@@ -67,33 +70,33 @@ struct Marks {
     counts: MarkCounts,
 }
 
-/// Marks the changes from `old` to `new`, which are HTML. `note` makes the HTML that is shown at the
+/// ChangeMarks the changes from `old` to `new`, which are HTML. `note` makes the HTML that is shown at the
 /// top. `None` if a version cannot be parsed within the bounds.
 #[must_use]
 pub fn mark(old: &str, new: &str, note: impl FnOnce(MarkCounts) -> String) -> Option<String> {
     let (old, old_is_cut) = words(old)?;
     let (now, new_is_cut) = words(new)?;
-    let mut marks = Marks::of(old, &now);
+    let mut marks = ChangeMarks::of(old, &now);
     drop(now);
     marks.counts.is_cut = old_is_cut || new_is_cut;
     let note = note(marks.counts);
-    let writer = Writer { marks, note: Some(note), ..Writer::default() };
+    let writer = MarkWriter { marks, note: Some(note), ..MarkWriter::default() };
     let mut marked = Vec::with_capacity(new.len());
     pass(new, Walk::Write(writer), |piece| marked.extend_from_slice(piece))?;
     String::from_utf8(marked).ok()
 }
 
 /// Returns the first [`MAX_WORDS`] words and pictures of a page, and whether there are more.
-fn words(html: &str) -> Option<(Vec<Word>, bool)> {
+fn words(html: &str) -> Option<(Vec<PageWord>, bool)> {
     match pass(html, Walk::Read(Vec::new(), false), |_| {})? {
         Walk::Read(words, is_cut) => Some((words, is_cut)),
         Walk::Write(_) => None,
     }
 }
 
-impl Marks {
-    fn of(old: Vec<Word>, new: &[Word]) -> Self {
-        let keys = |words: &[Word]| -> Vec<(bool, String)> {
+impl ChangeMarks {
+    fn of(old: Vec<PageWord>, new: &[PageWord]) -> Self {
+        let keys = |words: &[PageWord]| -> Vec<(bool, String)> {
             words.iter().map(|word| (word.is_picture, word.text.clone())).collect()
         };
         let deadline = Instant::now() + TIME;
@@ -166,15 +169,15 @@ fn escape(text: &str, html: &mut String) {
 #[derive(Debug)]
 enum Walk {
     /// Collects them, and notes whether there are too many.
-    Read(Vec<Word>, bool),
-    /// Marks them.
-    Write(Writer),
+    Read(Vec<PageWord>, bool),
+    /// ChangeMarks them.
+    Write(MarkWriter),
 }
 
 /// A pass that marks the words.
 #[derive(Debug, Default)]
-struct Writer {
-    marks: Marks,
+struct MarkWriter {
+    marks: ChangeMarks,
     /// The number of the next word.
     next: usize,
     /// The HTML for the top of the page, until it is written.
@@ -320,7 +323,7 @@ impl PassState {
                 false
             }
             Walk::Read(words, _) => {
-                words.push(Word { text: text(), is_picture: false, begins_line });
+                words.push(PageWord { text: text(), is_picture: false, begins_line });
                 false
             }
             Walk::Write(writer) => {
@@ -344,7 +347,7 @@ impl PassState {
         match &mut self.walk {
             Walk::Read(words, is_cut) if words.len() >= MAX_WORDS => *is_cut = true,
             Walk::Read(words, _) => {
-                words.push(Word { text: source, is_picture: true, begins_line });
+                words.push(PageWord { text: source, is_picture: true, begins_line });
             }
             Walk::Write(writer) => {
                 let (note, removed, is_added) = writer.step();
@@ -359,7 +362,7 @@ impl PassState {
     }
 }
 
-impl Writer {
+impl MarkWriter {
     fn is_added(&self) -> bool {
         self.marks.added.get(self.next).copied().unwrap_or_default()
     }
@@ -374,38 +377,6 @@ impl Writer {
         let note = self.note.take().unwrap_or_default();
         (note, self.marks.take_removed(number), is_added)
     }
-}
-
-/// Splits a text into words and the white space between them. Scripts that are written without
-/// spaces have words of one character.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
-    #[derive(PartialEq)]
-    enum Kind {
-        Blank,
-        Word,
-        Single,
-    }
-    let kind = |character: char| match character {
-        _ if character.is_ascii_whitespace() => Kind::Blank,
-        // CJK, Hangul is written with spaces but short enough; Thai, Lao, Khmer and Myanmar.
-        '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}' => {
-            Kind::Single
-        }
-        '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}' => Kind::Single,
-        _ => Kind::Word,
-    };
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let first = kind(rest.chars().next()?);
-        let mut others = rest.char_indices().skip(1);
-        let end = match first {
-            Kind::Single => others.next().map(|(at, _)| at),
-            _ => others.find(|(_, character)| kind(*character) != first).map(|(at, _)| at),
-        };
-        let (piece, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(piece)
-    })
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::part::OptionSetting;
 use super::{option_link, short};
 use crate::base::shown;
 use crate::page::{RenderedPage, Shell, View, view};
-use crate::site::configuration::preset::{Preset, purpose};
+use crate::site::configuration::preset::{ConfigPreset, purpose};
 
 /// Path of the page and of its form.
 pub(in crate::site) const PATH: &str = "/configuration/preset";
@@ -16,7 +16,7 @@ pub(in crate::site) const PATH: &str = "/configuration/preset";
 #[derive(Clone, Copy, Debug)]
 pub(in crate::site::configuration) struct PresetPage<'a> {
     /// The preset.
-    pub(in crate::site::configuration) preset: Preset,
+    pub(in crate::site::configuration) preset: ConfigPreset,
     /// The options that would change.
     pub(in crate::site::configuration) options: &'a [OptionChange],
     /// Their present settings.
@@ -35,14 +35,14 @@ pub(in crate::site::configuration) struct PresetPage<'a> {
 
 /// Returns the cards that lead to the presets.
 pub(super) fn cards() -> Vec<View> {
-    let card = |preset: Preset| {
+    let card = |preset: ConfigPreset| {
         view! {
             label: preset.label(),
             explanation: preset.explanation(),
             path: format!("{PATH}?{}", preset.name()),
         }
     };
-    Preset::ALL.into_iter().map(card).collect()
+    ConfigPreset::ALL.into_iter().map(card).collect()
 }
 
 /// Renders the page.
@@ -90,7 +90,7 @@ fn state<'a>(overview: &'a Overview, change: &OptionChange) -> Option<&'a Option
 /// may use the proxy is decided before it opens, and after it closes.
 fn commands(content: &PresetPage<'_>) -> Vec<String> {
     let mut options: Vec<_> = content.options.iter().collect();
-    let opens = content.preset != Preset::Machine;
+    let opens = content.preset != ConfigPreset::Machine;
     options.sort_by_key(|one| (one.key == "listen") == opens);
     let command = |change: &&OptionChange| {
         let OptionChange { section, key, .. } = change;
