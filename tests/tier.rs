@@ -5,6 +5,7 @@ mod bounded;
 mod complete;
 mod faulty;
 mod figures;
+mod online;
 mod private;
 mod removed;
 mod shared;
