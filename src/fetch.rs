@@ -26,6 +26,8 @@ pub mod recurse;
 mod redirect;
 mod rests;
 mod schedule;
+#[cfg(feature = "tier")]
+pub mod shared_queue;
 mod successor;
 mod verdict;
 mod want;
@@ -77,6 +79,8 @@ pub struct Fetcher {
     tally: Mutex<Tally>,
     last: Mutex<LastFetches>,
     news: Notify,
+    /// Notified of each change of the queue.
+    changes: Arc<Notify>,
     events: broadcast::Sender<Event>,
     runs: Runs,
     robots: RobotsCache,
@@ -96,6 +100,7 @@ impl Default for Fetcher {
             tally: Mutex::default(),
             last: Mutex::default(),
             news: Notify::new(),
+            changes: Arc::default(),
             events: broadcast::Sender::new(MAX_EVENTS_BEHIND),
             runs: Runs::default(),
             robots: RobotsCache::default(),
@@ -109,11 +114,20 @@ impl Default for Fetcher {
 impl Fetcher {
     /// Fetches this queue, and observes its changes from now on.
     pub fn watch(&self, queue: &Queue) {
-        let schedule = Arc::clone(&self.schedule);
-        queue.observe(Box::new(move |change| match change {
-            QueueChange::Is(request) => lock(&schedule).is(request),
-            QueueChange::Gone(key) => lock(&schedule).remove_request(key),
+        let (schedule, changes) = (Arc::clone(&self.schedule), Arc::clone(&self.changes));
+        queue.observe(Box::new(move |change| {
+            match change {
+                QueueChange::Is(request) => lock(&schedule).is(request),
+                QueueChange::Gone(key) => lock(&schedule).remove_request(key),
+            }
+            changes.notify_one();
         }));
+    }
+
+    /// Waits for a change of the queue. Dropping the future has no effect.
+    #[cfg(feature = "tier")]
+    async fn queue_changed(&self) {
+        self.changes.notified().await;
     }
 
     /// Wakes the worker, because something was added or changed.

@@ -5,6 +5,7 @@
 //!                          └─ catalogue  one row per entry: key, time, digest, node
 //! local miss ── find ──────┬─ catalogue  one query, at most 100 ms
 //!                          └─ objects    verified, then stored in the spool
+//! queue ────── requests ───── catalogue  what an offline node wants, another one fetches
 //! ```
 //!
 //! The spool stays the first level: an entry is complete there before it is pushed, and a request
@@ -22,6 +23,7 @@ mod objects;
 mod outbox;
 mod permission;
 mod push;
+mod requests;
 mod settings;
 mod shared;
 mod upkeep;
@@ -48,6 +50,7 @@ use self::objects::ObjectStore;
 use self::outbox::PushOutbox;
 use self::permission::EnginePermission;
 use self::push::{ComparedWith, PushCounts};
+pub use self::requests::{AnswerPull, AnswerResult, QueueRole, RequestAnswer, TakenRequest};
 pub use self::settings::SettingsFault;
 use self::settings::TierSettings;
 use self::upload::UploadPace;
@@ -206,6 +209,7 @@ impl Tier {
     pub fn status(&self) -> TierStatus {
         let fault = self.catalogue.fault().or_else(|| self.objects.breaker().fault());
         let is_granted = self.permission.is_granted();
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
         TierStatus {
             node: self.settings.node.clone(),
             writes: self.writes(),
@@ -217,6 +221,8 @@ impl Tier {
             pushed: self.pushed.pushed(),
             skipped: self.pushed.skipped(),
             pulled: self.pushed.pulled(),
+            given: count(self.pushed.given()),
+            taken: count(self.pushed.taken()),
         }
     }
 }

@@ -7,5 +7,6 @@ mod faulty;
 mod figures;
 mod online;
 mod private;
+mod queue;
 mod removed;
 mod shared;

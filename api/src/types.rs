@@ -112,6 +112,12 @@ pub struct TierStatus {
     pub skipped: u64,
     /// The number of entries read from the tier since the start.
     pub pulled: u64,
+    /// The number of queued requests that other nodes may fetch now.
+    #[serde(default)]
+    pub given: u64,
+    /// The number of requests of other nodes that this node fetches now.
+    #[serde(default)]
+    pub taken: u64,
 }
 
 /// The process of the daemon.

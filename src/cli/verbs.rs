@@ -330,7 +330,7 @@ fn describe_tier(tier: &TierStatus, out: &mut dyn Write) -> io::Result<()> {
         None => "connecting".to_owned(),
     };
     writeln!(out, "tier         {}: {state}", tier.node)?;
-    let TierStatus { backlog, pushed, pulled, skipped, .. } = tier;
+    let TierStatus { backlog, pushed, pulled, skipped, given, taken, .. } = tier;
     if tier.writes {
         let scanning = if tier.scanning { ", comparing the spool with it" } else { "" };
         let since = tier.since.map_or_else(String::new, |since| format!(" since {since:.0}"));
@@ -339,7 +339,14 @@ fn describe_tier(tier: &TierStatus, out: &mut dyn Write) -> io::Result<()> {
     if *skipped > 0 {
         writeln!(out, "             {skipped} not added: damaged or invalid")?;
     }
-    writeln!(out, "             {pulled} read from it")
+    writeln!(out, "             {pulled} read from it")?;
+    if *given + *taken > 0 {
+        writeln!(
+            out,
+            "             {given} requests wait for other nodes, {taken} are fetched for them"
+        )?;
+    }
+    Ok(())
 }
 
 /// Asks the daemon to stop, and waits until its process has ended, which releases the spool.

@@ -26,6 +26,8 @@ use crate::base::service_manager::ServiceManager;
 use crate::base::tier_secrets::TierSecrets;
 use crate::base::{clock, reload, run_directory};
 use crate::daemon::{Daemon, DaemonParts};
+#[cfg(feature = "tier")]
+use crate::fetch::shared_queue;
 use crate::fetch::{self, monitor};
 use crate::net::link::{self, Probe};
 use crate::proxy::access::names;
@@ -404,6 +406,11 @@ fn start_tasks(daemon: &Arc<Daemon>, (socket, files): (ControlSocket, OpenFiles)
         daemon.base.tasks.spawn(monitor::queue_due_pages(Arc::clone(&daemon.fetch)));
         daemon.base.tasks.spawn(purge::purge_when_due(Arc::clone(&daemon.storage), rest));
         daemon.base.tasks.spawn(tending::maintain_spool(Arc::clone(&daemon.storage), rest));
+        #[cfg(feature = "tier")]
+        if let Some(tier) = &daemon.proxy.traffic.tier {
+            let share = shared_queue::share(Arc::clone(&daemon.fetch), Arc::clone(tier));
+            daemon.base.tasks.spawn(share);
+        }
     }
 }
 

@@ -106,6 +106,22 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
     }
 }
 
+/// The verdict on a request whose response another node has brought into the spool. `None` if the
+/// spool does not have it.
+#[cfg(feature = "tier")]
+pub(super) async fn answer_from_spool(
+    context: &Arc<FetchContext>,
+    outgoing: &Outgoing,
+) -> Option<FetchVerdict> {
+    let AttemptFacts { request, job, copy, .. } = match gather_facts(context, outgoing).await {
+        Ok(facts) => facts,
+        Err(verdict) => return Some(verdict),
+    };
+    let copy = copy?;
+    let (bytes, answered) = (copy.entry.body_len(), known(&request, &job.places, &copy));
+    Some(finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await)
+}
+
 /// The facts known before a request is sent.
 pub(super) struct AttemptFacts {
     /// The recorded request with its secrets.

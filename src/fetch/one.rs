@@ -55,6 +55,33 @@ async fn fetch_queued(context: &Arc<FetchContext>, key: Key) -> Result<Option<Ev
         }
     }
     debug!(url, ?verdict, "fetched");
+    record_verdict(context, outgoing, verdict).await
+}
+
+/// Ends a queued request whose response another node has fetched, and which is in the spool now.
+/// Queues what follows from it, and returns the event to report. `None` if the spool does not have
+/// the response, or the request has left the queue.
+#[cfg(feature = "tier")]
+pub(super) async fn finish_answered(
+    context: &Arc<FetchContext>,
+    key: Key,
+) -> Result<Option<Event>, Error> {
+    let Some(outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
+    let answered = Box::pin(super::attempt::answer_from_spool(context, &outgoing)).await;
+    let Some(mut verdict) = answered else { return Ok(None) };
+    queue_following(context, &mut verdict).await?;
+    record_verdict(context, outgoing, verdict).await
+}
+
+/// Records the result of a request in the queue. Returns the event to report.
+async fn record_verdict(
+    context: &Arc<FetchContext>,
+    outgoing: Outgoing,
+    verdict: FetchVerdict,
+) -> Result<Option<Event>, Error> {
+    let key = outgoing.summary.place.key();
+    let url = outgoing.summary.place.url().to_owned();
+    let is_form = outgoing.summary.kind == RequestKind::Post;
     match verdict {
         FetchVerdict::Done { status, bytes, how, .. } => {
             let done = Event::Done { url, status: status.as_u16(), bytes };

@@ -2,6 +2,7 @@
 
 mod hosts;
 mod link;
+mod requests;
 mod row;
 mod schema;
 mod tls;
@@ -18,6 +19,7 @@ use wwwoffle_spool::{Key, SharedRemoval};
 use self::hosts::KnownHosts;
 pub(super) use self::link::MAX_SKEW;
 use self::link::{CatalogueLink, CataloguePlan, NewClient};
+pub(super) use self::requests::{AnswerRow, RequestRow};
 pub(super) use self::row::{FoundRow, Row, RowKey, UnusedObject};
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
@@ -77,6 +79,8 @@ pub(super) struct CatalogueClient {
     lookups: CatalogueLink,
     /// The connection for everything that no client waits for.
     pushes: CatalogueLink,
+    /// For the calls of the shared queue, over the same connection as pushes.
+    queue: Breaker,
     hosts: Arc<KnownHosts>,
 }
 
@@ -91,14 +95,17 @@ impl CatalogueClient {
         let hosts = Arc::<KnownHosts>::default();
         let breaker = Arc::new(Breaker::new("catalogue"));
         let beside = Arc::new(Breaker::beside(&breaker));
+        let queue = Breaker::beside(&breaker);
         let lookups = CatalogueLink::new(Arc::clone(&plan), Some(Arc::clone(&hosts)), breaker);
         let pushes = CatalogueLink::new(Arc::clone(&plan), None, beside);
-        Self { plan, lookups, pushes, hosts }
+        Self { plan, lookups, pushes, queue, hosts }
     }
 
     /// The reason why it is left alone, if it is.
     pub(super) fn fault(&self) -> Option<String> {
-        self.lookups.breaker().fault().or_else(|| self.pushes.breaker().fault())
+        let others = [self.pushes.breaker(), &self.queue];
+        let fault = self.lookups.breaker().fault();
+        fault.or_else(|| others.into_iter().find_map(Breaker::fault))
     }
 
     pub(super) fn is_connected(&self) -> bool {

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 use wwwoffle_config::SizeLimit;
-use wwwoffle_spool::{Place, Writer};
+use wwwoffle_spool::{Place, Spool, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Tier;
@@ -69,7 +69,7 @@ pub(super) struct Pull(watch::Sender<PullState>);
 
 /// How far a pull is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PullState {
+pub(super) enum PullState {
     /// Other pulls have to end first.
     Queued,
     /// The store has not answered yet.
@@ -179,6 +179,11 @@ impl Tier {
                 return false;
             }
         }
+        Self::ended(pull).await
+    }
+
+    /// Waits for the end of a pull. Returns whether the spool has the entry now.
+    pub(super) async fn ended(mut pull: watch::Receiver<PullState>) -> bool {
         let ended = pull.wait_for(|state| matches!(state, PullState::Ended { .. })).await;
         ended.is_ok_and(|state| *state == PullState::Ended { stored: true })
     }
@@ -190,15 +195,26 @@ impl Tier {
         let looked = self.storage.store.run(move |spool| {
             let found = spool.entries(&place)?.found;
             let is_there = found.iter().any(|entry| entry.place().variant_text() == varies);
-            let removal = spool.shared_removal(place.key())?;
-            Ok(is_there || removal.is_some_and(|removal| removal.at.as_microsecond() >= stored))
+            Ok(is_there || is_removed(spool, &place, stored)?)
         });
+        looked.await.unwrap_or(true)
+    }
+
+    /// Whether a person has removed the entry of this row, and the tier may not know that yet.
+    pub(super) async fn is_removed(&self, place: &Place, row: &FoundRow) -> bool {
+        let (place, stored) = (place.clone(), row.stored);
+        let looked = self.storage.store.run(move |spool| is_removed(spool, &place, stored));
         looked.await.unwrap_or(true)
     }
 
     /// The entry that the request selects. If the spool has no other variant, it may be the newest
     /// one of the canonical spelling.
-    fn choose(&self, rows: Vec<FoundRow>, request: &HeaderMap, others: Others) -> Option<FoundRow> {
+    pub(super) fn choose(
+        &self,
+        rows: Vec<FoundRow>,
+        request: &HeaderMap,
+        others: Others,
+    ) -> Option<FoundRow> {
         let latest = timestamp(clock::now()).as_microsecond() + MAX_SKEW * 1_000_000;
         let most = match self.net.base.config().options.max_body {
             SizeLimit::At(most) => most.bytes(),
@@ -220,7 +236,7 @@ impl Tier {
 
     /// Joins or starts a pull. `None` if the store is left alone. If it `may_end_early`, it ends when
     /// nobody waits for it.
-    fn pull(
+    pub(super) fn pull(
         self: &Arc<Self>,
         place: &Place,
         url: CanonicalUrl,
@@ -304,6 +320,12 @@ impl Tier {
         store.run(move |_| writer.finish_over(None).map(drop)).await?;
         Ok(())
     }
+}
+
+/// Whether a person has removed an entry since it was stored, in microseconds since 1970.
+fn is_removed(spool: &Spool, place: &Place, stored: i64) -> Result<bool, wwwoffle_spool::Error> {
+    let removal = spool.shared_removal(place.key())?;
+    Ok(removal.is_some_and(|removal| removal.at.as_microsecond() >= stored))
 }
 
 /// The reason why an object of another time is not used.

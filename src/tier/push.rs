@@ -2,7 +2,7 @@
 //! a row, which was announced, and the entry is offered again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -44,12 +44,16 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// The shortest pause after a batch that was not pushed completely, also if the spool failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// The counts since the start.
+/// The counts since the start, and of the shared queue.
 #[derive(Debug, Default)]
 pub(super) struct PushCounts {
     pushed: AtomicU64,
     skipped: AtomicU64,
     pulled: AtomicU64,
+    /// The requests of this node that others may fetch now.
+    given: AtomicUsize,
+    /// The requests of others that this node fetches now.
+    taken: AtomicUsize,
 }
 
 impl PushCounts {
@@ -63,6 +67,19 @@ impl PushCounts {
 
     pub(super) fn pulled(&self) -> u64 {
         self.pulled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn given(&self) -> usize {
+        self.given.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_requests(&self, given: usize, taken: usize) {
+        self.given.store(given, Ordering::Relaxed);
+        self.taken.store(taken, Ordering::Relaxed);
     }
 
     pub(super) fn add_pulled(&self) {

@@ -128,6 +128,11 @@ pub(super) fn is_removal_shared(config: &Config, entry: &Entry) -> bool {
     is_known && check_facts(config, entry).is_ok()
 }
 
+/// Whether this node has an entry from the tier.
+pub(super) fn is_from_tier(entry: &Entry) -> bool {
+    entry.connection().and_then(StoredSource::read) == Some(StoredSource::ArchiveTier)
+}
+
 /// Checks everything but the source and the time of an entry.
 fn check_facts(config: &Config, entry: &Entry) -> Result<(), ShareRefusal> {
     let url = url_of(entry.place()).ok_or(ShareRefusal::Owned)?;
@@ -209,7 +214,7 @@ pub(super) fn published_fields(request: &HeaderMap, answer: &HeaderMap) -> Heade
 }
 
 /// Whether a URL has a credential in an argument, also in a URL that is an argument.
-fn has_token(url: &str) -> bool {
+pub(super) fn has_token(url: &str) -> bool {
     without_credentials(url.as_bytes(), RedactedText::Url, false) != url.as_bytes()
 }
 

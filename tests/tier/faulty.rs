@@ -109,7 +109,7 @@ fn a_foreign_or_newer_schema_is_left_alone() {
     a.tells("the catalogue of the archive tier answers again");
     engines.sql("UPDATE wwwoffle.meta SET version = 99");
     a.restart();
-    a.tells("the catalogue has version 99 of the schema, and this program knows only 1; update wwwoffle");
+    a.tells("the catalogue has version 99 of the schema, and this program knows only");
     assert_eq!(engines.count("SELECT version FROM wwwoffle.meta"), 99);
 }
 

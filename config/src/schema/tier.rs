@@ -49,6 +49,8 @@ section! {
         "share" => share: UrlRules<bool> = "true", Live, Access;
         /// Whether pages that came through a parent proxy are added too. The address of their origins is unknown, so they can be pages of your own network.
         "share-proxied" => share_proxied: bool = "false", Live, Access;
+        /// Whether the queue is shared: offline, other nodes fetch what this node has queued; online, this node fetches for them. Only requests for public pages are shared, without an owner, a login or a cookie.
+        "share-queue" => share_queue: bool = "true", Live, Access;
         /// The longest body of an entry that is added.
         "max-body" => max_body: SizeLimit = r#""1GB""#, Live, Ordinary;
         /// How many bytes are sent to the object store in a second.

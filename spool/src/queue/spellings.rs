@@ -55,6 +55,12 @@ impl OutgoingSummary {
         self.line.target.as_deref().unwrap_or_else(|| canonical_target(self.place.url()))
     }
 
+    /// Whether the request asks only for the canonical spelling of its URL.
+    #[must_use]
+    pub fn has_canonical_target(&self) -> bool {
+        self.line.target.is_none() && self.line.spellings.is_empty()
+    }
+
     /// The targets of all spellings that are still to be fetched.
     fn targets(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.target()).chain(self.line.spellings.iter().map(String::as_str))

@@ -58,6 +58,8 @@ fn tier(tier: &TierStatus, is_owner: bool) -> View {
         (tr("Waiting to be added"), tier.backlog),
         (tr("Added since the start"), tier.pushed),
         (tr("Read from it since the start"), tier.pulled),
+        (tr("Queued requests that other nodes may fetch"), tier.given),
+        (tr("Requests fetched for other nodes now"), tier.taken),
     ];
     let lines = counts.map(|(title, value)| view! { title, value });
     view! {

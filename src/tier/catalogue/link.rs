@@ -2,6 +2,7 @@
 //!
 //! A node has two of them: lookups must not wait behind the rows that are pushed.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use arc_swap::ArcSwapOption;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::sync::Notify;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Config as ClientConfig};
+use tokio_postgres::{AsyncMessage, Client, Config as ClientConfig};
 use tracing::info;
 use wwwoffle_config::{CatalogueDatabase, TierRole};
 
 use super::hosts::KnownHosts;
+use super::requests::LISTEN;
 use super::{fault, schema, tls};
 use crate::base::clock;
 use crate::net::context::NetContext;
@@ -51,6 +53,8 @@ pub(super) struct CataloguePlan {
     origin: Origin,
     client_config: ClientConfig,
     role: TierRole,
+    /// Notified when the shared queue has changed.
+    pub(super) requests: Arc<Notify>,
 }
 
 /// A new connection.
@@ -82,7 +86,8 @@ impl CataloguePlan {
         // The dialer knows nothing of the protocol inside.
         let (scheme, host, port) = (Scheme::Https, database.host.clone(), database.port);
         let origin = Origin { scheme, host, port, via: None, reach: Reach::All };
-        Self { net, permission, database, origin, client_config, role: settings.role }
+        let (role, requests) = (settings.role, Arc::default());
+        Self { net, permission, database, origin, client_config, role, requests }
     }
 
     /// Connects and checks clock and schema. Dropping the future abandons the attempt.
@@ -108,12 +113,16 @@ impl CataloguePlan {
             .map_err(|error| TierError::Unreachable(error.to_string()))?;
         let tls = tls::DatabaseConnector::new(&self.origin, upstream.tls_config(&self.origin));
         let connected = self.client_config.connect_raw(stream, tls).await;
-        let (client, connection) = connected.map_err(|error| fault(&error))?;
+        let (client, mut connection) = connected.map_err(|error| fault(&error))?;
         let ended = Arc::new(Notify::new());
-        let signal = Arc::clone(&ended);
+        let (signal, requests) = (Arc::clone(&ended), Arc::clone(&self.requests));
         self.net.base.tasks.spawn(async move {
-            // The error reaches each call that waits for an answer.
-            let _ended = connection.await;
+            // An error reaches each call that waits for an answer.
+            while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+                if matches!(message, AsyncMessage::Notification(_)) {
+                    requests.notify_one();
+                }
+            }
             signal.notify_one();
         });
         check_clock(&client).await?;
@@ -230,6 +239,11 @@ impl CatalogueLink {
             let loaded = timeout(CALL_WITHIN, hosts.load(&client, &identity)).await;
             loaded.unwrap_or(Err(TierError::Timeout))?;
             info!(database = %self.plan.database, "connected to the catalogue of the archive tier");
+        } else {
+            // A pooler may not pass notifications on. Then the shared queue is only polled.
+            let listening = timeout(CALL_WITHIN, client.batch_execute(LISTEN)).await;
+            listening.unwrap_or(Ok(())).map_err(|error| fault(&error))?;
+            self.plan.requests.notify_one();
         }
         self.open.store(Some(Arc::new(OpenLink { client, identity })));
         Ok(ended)
@@ -256,12 +270,21 @@ impl CatalogueLink {
         &self,
         call: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, TierError> {
+        self.call_beside(&self.breaker, call).await
+    }
+
+    /// Like [`Self::call`], for calls with a breaker of their own.
+    pub(super) async fn call_beside<T>(
+        &self,
+        breaker: &Breaker,
+        call: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, TierError> {
         let done = timeout(CALL_WITHIN, call).await;
         let done = done.map_or(Err(TierError::Timeout), |done| done.map_err(|error| fault(&error)));
         match &done {
             Ok(_) | Err(TierError::Refused(_)) => {}
             Err(error) => {
-                self.breaker.failed(error);
+                breaker.failed(error);
                 if matches!(error, TierError::Timeout) {
                     self.give_up();
                 }

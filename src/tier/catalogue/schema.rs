@@ -9,6 +9,8 @@
 //! removed   the keys that a person has removed: older entries stay out
 //! hosts     the hosts that have entries
 //! unused    objects without a row: announced before they are written, or replaced. Removed later
+//! requests  what nodes without a connection want
+//! waiting   the nodes that wait for the response to each of them
 //! ```
 
 use tokio_postgres::Client;
@@ -20,7 +22,7 @@ use crate::tier::error::TierError;
 
 /// The migrations. The version of the schema is the number of those that were applied. Never change
 /// one that was released; add another.
-const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// The number of the advisory lock of migrations: \"wwwoffle\" in ASCII.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(x'777777'::integer, x'6f66666c'::integer)";

@@ -1,0 +1,198 @@
+//! The requests of other nodes that this node fetches.
+//!
+//! They are in the queue of this node like its own, without an owner, and reach only public
+//! addresses. After a crash they are simply requests of this node: their lease ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+use wwwoffle_http::head;
+use wwwoffle_spool::{
+    AddOutcome, Outgoing, Place, RequestKind, RequestState, RequesterLocation, Secrets,
+};
+use wwwoffle_url::Key;
+
+use crate::base::error_chain::error_chain;
+use crate::base::owner::{Owner, Requester};
+use crate::fetch::context::FetchContext;
+use crate::fetch::want;
+use crate::tier::{TakenRequest, Tier};
+
+/// The largest number of requests of other nodes at once.
+const MAX_TAKEN: usize = 32;
+
+/// The time after which a request is given back that has no response yet.
+const HELD_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// The reason if the response stays at this node.
+const NOT_SHARED: &str = "its response is not public";
+
+/// A request that was taken.
+struct HeldRequest {
+    place: Place,
+    since: Instant,
+    /// Whether it is in the queue only for another node.
+    is_theirs: bool,
+}
+
+/// The requests that were taken.
+#[derive(Default)]
+pub(super) struct TakenRequests(HashMap<Key, HeldRequest>);
+
+/// How far a taken request is.
+enum TakenState {
+    /// It waits in the queue, or for its entry to be added to the tier.
+    Running,
+    /// The tier has its entry.
+    Stored,
+    /// It has failed.
+    Failed(String),
+}
+
+impl TakenRequests {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Gives everything back: this node has no connection any more.
+    pub(super) async fn give_back_all(&mut self, context: &FetchContext, tier: &Tier) {
+        for (key, held) in std::mem::take(&mut self.0) {
+            tier.give_back(&key, None).await;
+            leave_queue(context, key, &held).await;
+        }
+    }
+
+    /// Reports the results, and takes more if there is room.
+    pub(super) async fn look(&mut self, context: &Arc<FetchContext>, tier: &Arc<Tier>) {
+        self.renew(context, tier).await;
+        self.report(context, tier).await;
+        let room = MAX_TAKEN.saturating_sub(self.0.len());
+        if room == 0 || context.fetcher.spent_budget().is_some() {
+            return;
+        }
+        for request in tier.take_requests(room).await {
+            let (key, place) = (request.place.key(), request.place.clone());
+            match enqueue(context, request).await {
+                Ok(is_theirs) => {
+                    let since = Instant::now();
+                    self.0.insert(key, HeldRequest { place, since, is_theirs });
+                    context.fetcher.wake();
+                }
+                Err(reason) => tier.give_back(&key, Some(&reason)).await,
+            }
+        }
+    }
+
+    /// Renews the leases. Requests that are not this node's any more leave its queue.
+    async fn renew(&mut self, context: &FetchContext, tier: &Tier) {
+        let keys: Vec<Key> = self.0.keys().copied().collect();
+        let Some(kept) = tier.renew_requests(&keys).await else { return };
+        for key in keys {
+            if !kept.contains(&key)
+                && let Some(held) = self.0.remove(&key)
+            {
+                leave_queue(context, key, &held).await;
+            }
+        }
+    }
+
+    async fn report(&mut self, context: &FetchContext, tier: &Tier) {
+        let keys: Vec<Key> = self.0.keys().copied().collect();
+        for key in keys {
+            let Some(held) = self.0.get(&key) else { continue };
+            match state(context, tier, &key, held).await {
+                TakenState::Running => continue,
+                TakenState::Stored => {
+                    if !tier.confirm_request(&key).await {
+                        continue;
+                    }
+                }
+                TakenState::Failed(reason) => tier.give_back(&key, Some(&reason)).await,
+            }
+            if let Some(held) = self.0.remove(&key) {
+                leave_queue(context, key, &held).await;
+            }
+        }
+    }
+}
+
+async fn state(context: &FetchContext, tier: &Tier, key: &Key, held: &HeldRequest) -> TakenState {
+    let is_late = held.since.elapsed() >= HELD_FOR;
+    if let Some(request) = context.storage.store.spool().queue().summary(key) {
+        return match request.fetching.state {
+            RequestState::Failed { reason, .. } => TakenState::Failed(reason),
+            RequestState::Asking { .. } => TakenState::Failed(
+                "it is larger than `ask-above` at the node that fetched it".to_owned(),
+            ),
+            RequestState::Waiting if is_late && !context.fetcher.is_active(key) => {
+                let error = request.fetching.last_error;
+                TakenState::Failed(error.unwrap_or_else(|| "it waited too long".to_owned()))
+            }
+            RequestState::Waiting => TakenState::Running,
+        };
+    }
+    let copies = match context.storage.store.entries(&held.place).await {
+        Ok(copies) => copies,
+        Err(error) => {
+            warn!(error = error_chain(&error), "a response for another node cannot be read");
+            return TakenState::Running;
+        }
+    };
+    let newest = copies.iter().map(|copy| &copy.entry).max_by_key(|entry| entry.stored());
+    let Some(newest) = newest.filter(|entry| tier.shares_entry(entry)) else {
+        return TakenState::Failed(NOT_SHARED.to_owned());
+    };
+    let stored = tier.stored(&[*key]).await.unwrap_or_default();
+    let in_tier: Option<Timestamp> = stored.first().map(|(_, time)| *time);
+    match in_tier {
+        Some(time) if time >= newest.stored() => TakenState::Stored,
+        _ if is_late => TakenState::Failed("its response was not added to the tier".to_owned()),
+        _ => TakenState::Running,
+    }
+}
+
+/// Queues a request of another node. Returns whether it is in the queue only for that node. The
+/// error is a reason for people.
+async fn enqueue(context: &Arc<FetchContext>, request: TakenRequest) -> Result<bool, String> {
+    let outgoing = prepare(context, &request)?;
+    let added = context.storage.store.enqueue(outgoing).await;
+    let added = added.map_err(|error| {
+        debug!(error = error_chain(&error), url = request.url.as_str(), "not fetched for others");
+        "its node cannot queue it".to_owned()
+    })?;
+    Ok(added == AddOutcome::New)
+}
+
+fn prepare(context: &Arc<FetchContext>, request: &TakenRequest) -> Result<Outgoing, String> {
+    let requester = Requester { owner: Owner::Local, asked_from: RequesterLocation::Elsewhere };
+    let kind = if request.class.is_some() { RequestKind::Part } else { RequestKind::Page };
+    let made = want::request(context, &requester, request.url.as_str(), kind);
+    let mut outgoing = made.map_err(|_| "its node does not fetch this URL".to_owned())?;
+    // An alias leads to another URL, and a login of this node is not for others.
+    if outgoing.summary.place != request.place || outgoing.secrets != Secrets::None {
+        return Err("its node does not fetch this URL".to_owned());
+    }
+    let sent = head::read_request(&outgoing.head, b"");
+    let mut sent = sent.map_err(|_| "its node cannot send it".to_owned())?;
+    for (name, value) in &request.fields {
+        sent.headers.insert(name, value.clone());
+    }
+    outgoing.head = head::write_request(&sent);
+    outgoing.summary.class.clone_from(&request.class);
+    outgoing.summary.queued = request.queued;
+    Ok(outgoing)
+}
+
+/// Removes a request from the queue that is there only for another node.
+async fn leave_queue(context: &FetchContext, key: Key, held: &HeldRequest) {
+    if !held.is_theirs || context.fetcher.is_active(&key) {
+        return;
+    }
+    if let Err(error) = context.storage.store.dequeue(key).await {
+        warn!(error = error_chain(&error), "a request of another node cannot be removed");
+    }
+}
