@@ -16,6 +16,7 @@
 
 mod breaker;
 mod catalogue;
+mod check;
 mod error;
 mod find;
 mod object;

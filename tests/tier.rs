@@ -10,3 +10,4 @@ mod private;
 mod queue;
 mod removed;
 mod shared;
+mod upkeep;

@@ -33,10 +33,12 @@ const LOOKUP_WITHIN: Duration = Duration::from_millis(100);
 /// The largest number of variants of a URL that are considered.
 const MAX_ROWS: i64 = 8;
 
-/// A key may have many variants of other nodes, so only the wanted ones are read.
+/// A key may have many variants of other nodes, so only the wanted ones are read. A row without its
+/// object counts as missing, so that the object is added again.
 const NEWEST: &str = "\
 SELECT e.key, e.variant, e.stored FROM unnest($1, $2) AS wanted (key, variant)
 JOIN entries AS e ON e.key = wanted.key AND e.variant = wanted.variant
+WHERE NOT EXISTS (SELECT FROM missing AS m WHERE m.object = e.object)
 UNION ALL SELECT key, NULL, at FROM removed WHERE key = ANY($1)";
 
 const FIND: &str = "SELECT varies, stored, object, object_size FROM entries WHERE key = $1 ORDER BY stored DESC LIMIT $2";

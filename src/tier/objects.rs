@@ -24,6 +24,15 @@ const SIGNED_FOR: Duration = Duration::from_secs(15 * 60);
 /// The time for the removal of an object.
 const DELETE_WITHIN: Duration = Duration::from_secs(10);
 
+/// The time for one object, or one list, of a check.
+const CHECK_WITHIN: Duration = Duration::from_secs(10);
+
+/// The largest number of names in a list (Amazon S3 API, `ListObjectsV2`).
+const MAX_KEYS: i64 = 1_000;
+
+/// The longest list of names that is read, in bytes.
+const MAX_LIST: usize = 4 << 20;
+
 /// The largest error of a store that is read, in bytes.
 const MAX_ERROR: usize = 16 << 10;
 
@@ -131,6 +140,62 @@ impl ObjectStore {
         if is_gone { Ok(()) } else { Err(fault(status, &text)) }
     }
 
+    /// The length of an object. `None` if it does not exist.
+    pub(super) async fn size(&self, digest: &[u8; 32]) -> Result<Option<u64>, TierError> {
+        let name = self.name(digest);
+        let url = self.bucket.head_object(Some(&self.credentials), &name).sign(SIGNED_FOR);
+        let sent = self.send(Method::HEAD, &url, HeaderMap::new(), Outbound::Empty);
+        let answer = timeout(CHECK_WITHIN, sent).await.unwrap_or(Err(TierError::Timeout))?;
+        match answer.status() {
+            StatusCode::OK => {
+                let length = answer.headers().get(CONTENT_LENGTH);
+                Ok(length.and_then(|value| value.to_str().ok()?.parse().ok()))
+            }
+            StatusCode::NOT_FOUND => Ok(None),
+            status => Err(fault(status, "")),
+        }
+    }
+
+    /// Lists at most `most` objects whose names come after `from`. Returns their digests, and the
+    /// name after which the list continues; empty at the end. Other names are skipped.
+    pub(super) async fn list_after(
+        &self,
+        from: &str,
+        most: i64,
+    ) -> Result<(Vec<[u8; 32]>, String), TierError> {
+        // The list is a GET of the bucket.
+        let mut action = self.bucket.get_object(Some(&self.credentials), "");
+        let query = action.query_mut();
+        query.insert("list-type", "2");
+        query.insert("max-keys", most.min(MAX_KEYS).to_string());
+        query.insert("prefix", self.prefix.clone());
+        if !from.is_empty() {
+            query.insert("start-after", from.to_owned());
+        }
+        let url = action.sign(SIGNED_FOR);
+        let listed = async {
+            let sent = self.send(Method::GET, &url, HeaderMap::new(), Outbound::Empty);
+            let (parts, body) = sent.await?.into_parts();
+            Ok((parts.status, read_text(body, MAX_LIST).await))
+        };
+        let listed = timeout(CHECK_WITHIN, listed).await;
+        let (status, text) = listed.unwrap_or(Err(TierError::Timeout))?;
+        if !status.is_success() {
+            return Err(fault(status, &text));
+        }
+        let names = elements(&text, "Key");
+        let is_cut = elements(&text, "IsTruncated") == ["true"];
+        let next = names.last().filter(|_| is_cut).map_or(String::new(), |name| (*name).to_owned());
+        Ok((names.into_iter().filter_map(|name| self.digest_of(name)).collect(), next))
+    }
+
+    /// The digest in the name of an object.
+    fn digest_of(&self, name: &str) -> Option<[u8; 32]> {
+        let digits = name.rsplit('/').next()?.strip_suffix(".warc")?;
+        let digest = hex::decode(digits).ok()?.try_into().ok()?;
+        (self.name(&digest) == name).then_some(digest)
+    }
+
     async fn send(
         &self,
         method: Method,
@@ -152,11 +217,23 @@ impl ObjectStore {
 }
 
 /// Reads at most the first [`MAX_ERROR`] bytes of an error. An unreadable error is empty.
-async fn read_error(mut body: AnswerBody) -> String {
+async fn read_error(body: AnswerBody) -> String {
+    read_text(body, MAX_ERROR).await
+}
+
+/// The contents of the XML elements of this name, which have no attributes.
+fn elements<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    let parts = text.split(&open).skip(1);
+    parts.filter_map(|rest| rest.split_once(&close).map(|(value, _)| value)).collect()
+}
+
+/// Reads at most the first `most` bytes of a body. An unreadable body is empty.
+async fn read_text(mut body: AnswerBody, most: usize) -> String {
     let mut text = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         let data = frame.into_data().unwrap_or_else(|_| Bytes::new());
-        let room = MAX_ERROR.saturating_sub(text.len());
+        let room = most.saturating_sub(text.len());
         text.extend_from_slice(data.get(..room.min(data.len())).unwrap_or_default());
         if room == 0 {
             break;

@@ -117,12 +117,13 @@ impl Tier {
     fn rules(&self, catalogue: &str) -> ComparedWith {
         let config = self.net.base.config();
         let rules = format!(
-            "{} {} {} {:?} {:?} {:?} {:?} {}",
+            "{} {} {} {:?} {:?} {:?} {:?} {:?} {}",
             shared::RULES,
             self.settings.place,
             config.tier.share.to_identity(),
             config.tier.share_proxied,
             config.tier.max_body,
+            config.tier.expire,
             config.local_net,
             config.dont_cache,
             config.caching.no_store.to_identity(),

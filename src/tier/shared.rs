@@ -6,7 +6,7 @@
 use hyper::header::HeaderName;
 use hyper::{HeaderMap, Method};
 use jiff::Timestamp;
-use wwwoffle_config::{Config, SizeLimit, UrlParts};
+use wwwoffle_config::{AgeLimit, Config, SizeLimit, UrlParts};
 use wwwoffle_http::caching::control::{DirectiveScope, RequestControl, ResponseControl};
 use wwwoffle_http::caching::vary::{Vary, parts_of};
 use wwwoffle_http::head;
@@ -68,6 +68,8 @@ pub(super) enum ShareRefusal {
     Invalid,
     /// It is longer than `max-body`.
     TooLong,
+    /// It is older than `expire`.
+    Expired,
     /// It was stored in the future.
     Future,
 }
@@ -113,7 +115,17 @@ pub(super) fn check_entry(
         }
     }
     check_facts(config, entry)?;
-    if entry.stored() > now { Err(ShareRefusal::Future) } else { Ok(()) }
+    if entry.stored() > now {
+        return Err(ShareRefusal::Future);
+    }
+    match config.tier.expire {
+        AgeLimit::At(age)
+            if now.duration_since(entry.stored()).unsigned_abs() > age.as_duration() =>
+        {
+            Err(ShareRefusal::Expired)
+        }
+        AgeLimit::At(_) | AgeLimit::Never => Ok(()),
+    }
 }
 
 /// Whether the removal of an entry by a person is reported: the tier may have the entry from this

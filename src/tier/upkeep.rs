@@ -12,11 +12,14 @@ use std::time::Duration;
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
 use tracing::{debug, info};
+use wwwoffle_config::AgeLimit;
 
 use super::Tier;
 use super::catalogue::{digest, fault};
 use super::error::TierError;
+use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::storage::store::timestamp;
 
 /// The interval at which unused objects are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
@@ -27,6 +30,12 @@ const UNUSED_FOR: i64 = 24 * 60 * 60;
 /// The number of objects that are removed in one transaction.
 const AT_ONCE: i64 = 20;
 
+/// The number of entries that expire in one statement.
+const EXPIRED_AT_ONCE: i64 = 1_000;
+
+/// The time for which a request is kept, in seconds.
+const WANTED_FOR: i64 = 30 * 24 * 60 * 60;
+
 /// The time for which a removal keeps older entries out, in seconds.
 const REMOVED_FOR: i64 = 400 * 24 * 60 * 60;
 
@@ -36,11 +45,26 @@ const LOCK: &str = "SELECT pg_try_advisory_xact_lock(x'777777'::integer, x'6f666
 /// Objects that have a row need no removal: their row was added, but they were announced again.
 const FORGET_USED: &str = "\
 DELETE FROM unused AS u WHERE u.since < clock_timestamp() - $1::bigint * interval '1 s' AND EXISTS (
-  SELECT FROM entries AS e WHERE e.key = u.key AND e.variant = u.variant AND e.object = u.object)";
+  SELECT FROM entries AS e WHERE e.object = u.object)";
 
 const CHOOSE: &str = "\
 SELECT u.object FROM unused AS u WHERE u.since < clock_timestamp() - $1::bigint * interval '1 s'
 ORDER BY u.since LIMIT $2 FOR UPDATE";
+
+/// Removes the oldest entries up to a time. Their objects are removed later.
+const EXPIRE: &str = "\
+WITH old AS (
+  DELETE FROM entries WHERE (key, variant) IN (
+    SELECT key, variant FROM entries WHERE stored < $1 ORDER BY stored LIMIT $2)
+  AND stored < $1 RETURNING object, key, variant)
+INSERT INTO unused (object, key, variant) SELECT object, key, variant FROM old
+ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
+
+/// A node that still waits gives its request away again.
+const FORGET_REQUESTS: &str = "\
+WITH old AS (
+  DELETE FROM requests WHERE added < clock_timestamp() - $1::bigint * interval '1 s' RETURNING key)
+DELETE FROM waiting AS w USING old AS o WHERE w.key = o.key";
 
 const FORGET: &str = "DELETE FROM unused WHERE object = ANY($1)";
 
@@ -62,12 +86,16 @@ impl Tier {
             if let Err(error) = self.remove_unused().await {
                 debug!(error = error_chain(&error), "unused objects are removed later");
             }
+            if let Err(error) = self.check_some().await {
+                debug!(error = error_chain(&error), "the archive tier is checked later");
+            }
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
 
     async fn remove_unused(&self) -> Result<(), TierError> {
         let client = self.catalogue.connect().await?;
+        self.expire(&client).await?;
         let mut removed = 0_usize;
         loop {
             run(&client, "BEGIN").await?;
@@ -81,6 +109,30 @@ impl Tier {
         }
         if removed > 0 {
             info!(removed, "removed unused objects from the archive tier");
+        }
+        Ok(())
+    }
+
+    /// Removes the entries that are older than `expire`, and old requests.
+    async fn expire(&self, client: &Client) -> Result<(), TierError> {
+        let age: [(&(dyn ToSql + Sync), Type); 1] = [(&WANTED_FOR, Type::INT8)];
+        client.execute_typed(FORGET_REQUESTS, &age).await.map_err(|error| fault(&error))?;
+        let AgeLimit::At(age) = self.net.base.config().tier.expire else { return Ok(()) };
+        let age = i64::try_from(age.as_duration().as_micros()).unwrap_or(i64::MAX);
+        let before = timestamp(clock::now()).as_microsecond().saturating_sub(age);
+        let values: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&before, Type::INT8), (&EXPIRED_AT_ONCE, Type::INT8)];
+        let mut expired = 0;
+        loop {
+            let done = client.execute_typed(EXPIRE, &values).await;
+            let done = done.map_err(|error| fault(&error))?;
+            expired += done;
+            if i64::try_from(done).is_ok_and(|done| done < EXPIRED_AT_ONCE) {
+                break;
+            }
+        }
+        if expired > 0 {
+            info!(expired, "removed expired entries from the archive tier");
         }
         Ok(())
     }

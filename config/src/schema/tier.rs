@@ -3,7 +3,7 @@
 use crate::{
     source::rule::UrlRules,
     values::{
-        amounts::SizeLimit,
+        amounts::{AgeLimit, SizeLimit},
         tier::{
             CatalogueAddress, CredentialsFile, ObjectBucket, ShortName, StoreEndpoint, TierRole,
         },
@@ -53,6 +53,8 @@ section! {
         "share-queue" => share_queue: bool = "true", Live, Access;
         /// The longest body of an entry that is added.
         "max-body" => max_body: SizeLimit = r#""1GB""#, Live, Ordinary;
+        /// How long entries stay in the tier after they were stored. Give all nodes that add entries the same value.
+        "expire" => expire: AgeLimit = r#""never""#, Live, Ordinary;
         /// How many bytes are sent to the object store in a second.
         "rate" => rate: SizeLimit = r#""none""#, Live, Ordinary;
     }
