@@ -25,6 +25,7 @@ mod outbox;
 mod permission;
 mod push;
 mod requests;
+mod search;
 mod settings;
 mod shared;
 mod upkeep;
@@ -44,6 +45,7 @@ use wwwoffle_spool::{ChangeListener, RemovalRule, Spool};
 
 use self::breaker::Breaker;
 use self::catalogue::CatalogueClient;
+pub use self::catalogue::TierQuery;
 use self::error::TierError;
 pub use self::find::Others;
 use self::find::Pulls;
@@ -52,6 +54,7 @@ use self::outbox::PushOutbox;
 use self::permission::EnginePermission;
 use self::push::{ComparedWith, PushCounts};
 pub use self::requests::{AnswerPull, AnswerResult, QueueRole, RequestAnswer, TakenRequest};
+use self::search::MAX_SEARCHES;
 pub use self::settings::SettingsFault;
 use self::settings::TierSettings;
 use self::upload::UploadPace;
@@ -90,7 +93,14 @@ pub struct Tier {
     pace: Arc<UploadPace>,
     state: PushState,
     pulls: Pulls,
+    turns: TierTurns,
+}
+
+/// The numbers of calls at once.
+#[derive(Debug)]
+struct TierTurns {
     pulling: Semaphore,
+    searching: Semaphore,
 }
 
 /// How far this node is known to have pushed.
@@ -140,7 +150,10 @@ impl Tier {
             pace: Arc::default(),
             state: PushState::default(),
             pulls: Pulls::default(),
-            pulling: Semaphore::new(MAX_PULLS),
+            turns: TierTurns {
+                pulling: Semaphore::new(MAX_PULLS),
+                searching: Semaphore::new(MAX_SEARCHES),
+            },
         })))
     }
 

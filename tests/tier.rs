@@ -9,5 +9,6 @@ mod online;
 mod private;
 mod queue;
 mod removed;
+mod search;
 mod shared;
 mod upkeep;

@@ -1,6 +1,8 @@
 //! The page `/search/`.
 
 pub(super) mod call;
+#[cfg(feature = "tier")]
+mod everywhere;
 pub mod page;
 
 use crate::page::form::SubmittedForm;
@@ -49,13 +51,20 @@ pub(super) fn describe(caller: &Caller) -> Response<Body> {
 /// Shows the form, and the hits if there is a query. A typed address leads to the page about it, or
 /// to a link if our script asks with `live=link`, because the person may still be typing.
 pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+    #[cfg(feature = "tier")]
+    if let Ok(form) = SubmittedForm::of_former_arguments(arguments)
+        && everywhere::is_wanted(&form)
+    {
+        let (typed, outcome) = everywhere::show(caller, &form, HITS).await;
+        return caller.page(page::page(&caller.shell, &typed, outcome));
+    }
     let is_live = SubmittedForm::of_former_arguments(arguments)
         .is_ok_and(|form| form.value("live") == Some("link"));
     let lead_to = |url: &str, words: &str| {
         if !is_live {
             return caller.see_other(&links::info(url));
         }
-        let typed = SearchQuery { words: words.to_owned(), ..SearchQuery::default() };
+        let typed = SearchQuery { words: words.to_owned(), ..empty_query(caller) };
         caller.page(page::page(&caller.shell, &typed, SearchResult::Address(url.to_owned())))
     };
     let form = SubmittedForm::of_former_arguments(arguments);
@@ -71,7 +80,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         until: value("until"),
         collection: value("collection"),
         collections: choices(collections, &value("collection")),
-        ..SearchQuery::default()
+        ..empty_query(caller)
     };
     let (typed, outcome) = match query_of(form) {
         Ok(wanted) if is_address(&wanted.words) => {
@@ -109,6 +118,15 @@ fn choices(all: Vec<Collection>, chosen: &str) -> Vec<(String, String)> {
     let is_shown = |(at, one): &(usize, Collection)| *at < CHOICES || one.id == chosen;
     let shown = all.into_iter().enumerate().filter(is_shown);
     shown.map(|(_, one)| (one.id, one.name)).collect()
+}
+
+/// A form without words. It offers the entries of all nodes if there are other nodes.
+fn empty_query(caller: &Caller) -> SearchQuery {
+    #[cfg(feature = "tier")]
+    let is_everywhere = everywhere::is_possible(caller).then_some(false);
+    #[cfg(not(feature = "tier"))]
+    let (is_everywhere, _) = (None, caller);
+    SearchQuery { is_everywhere, ..SearchQuery::default() }
 }
 
 /// Whether the words are just the address of a page.
@@ -200,7 +218,10 @@ fn icons(finder: &IconFinder<'_>, found: &SearchPage) -> Vec<Option<String>> {
 /// Returns the arguments of the next page.
 fn arguments(typed: &SearchQuery, after: &str) -> String {
     let mut arguments = arguments_of(&typed.saved());
-    for (name, value) in [("collection", typed.collection.as_str()), ("after", after)] {
+    let scope = if typed.is_everywhere == Some(true) { "all" } else { "" };
+    for (name, value) in
+        [("scope", scope), ("collection", typed.collection.as_str()), ("after", after)]
+    {
         if !value.is_empty() {
             arguments = format!("{arguments}&{name}={}", url_encode_form_args(value.as_bytes()));
         }

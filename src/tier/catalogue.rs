@@ -5,6 +5,7 @@ mod link;
 mod requests;
 mod row;
 mod schema;
+mod search;
 mod tls;
 
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ pub(super) use self::link::MAX_SKEW;
 use self::link::{CatalogueLink, CataloguePlan, NewClient};
 pub(super) use self::requests::{AnswerRow, RequestRow};
 pub(super) use self::row::{FoundRow, Row, RowKey, UnusedObject};
+pub use self::search::TierQuery;
+pub(super) use self::search::{EntryText, MARKS, TierHit};
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
 use super::permission::EnginePermission;
@@ -47,7 +50,22 @@ const ANNOUNCE: &str = "\
 INSERT INTO unused (object, key, variant) VALUES ($1, $2, $3)
 ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
 
-const ADD: &str = "SELECT add_entry($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+/// An entry and its words are added at once. The title counts more than the text.
+const ADD: &str = "\
+WITH added AS MATERIALIZED (
+  SELECT add_entry($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS outcome),
+read AS (
+  INSERT INTO texts (key, variant, language, beginning, words)
+  SELECT $1, $2, $14::text::regconfig, left($16, 1000),
+    setweight(to_tsvector($14::text::regconfig, $15), 'A')
+    || setweight(to_tsvector($14::text::regconfig, $16), 'D')
+  FROM added WHERE outcome = 'added' AND $14 IS NOT NULL
+  ON CONFLICT (key, variant) DO UPDATE SET language = excluded.language,
+    beginning = excluded.beginning, words = excluded.words),
+unread AS (
+  DELETE FROM texts AS t USING added AS a
+  WHERE a.outcome = 'added' AND $14 IS NULL AND t.key = $1 AND t.variant = $2)
+SELECT outcome FROM added";
 
 /// The times of what the catalogue has.
 #[derive(Debug, Default)]
@@ -174,10 +192,20 @@ impl CatalogueClient {
         self.pushes.call(open.client.execute_typed(ANNOUNCE, &values)).await.map(drop)
     }
 
-    /// Adds a row, unless the catalogue has a newer one.
-    pub(super) async fn add(&self, row: &Row) -> Result<RowOutcome, TierError> {
+    /// Adds a row with its words, unless the catalogue has a newer one.
+    pub(super) async fn add(
+        &self,
+        row: &Row,
+        text: Option<&EntryText>,
+    ) -> Result<RowOutcome, TierError> {
         let open = self.pushes.client()?;
-        let rows = self.pushes.call(open.client.query_typed(ADD, &row.values())).await?;
+        let language = text.map(|text| search::configuration(text.language.as_deref()));
+        let (title, words) = (text.map(|text| &text.title), text.map(|text| &text.text));
+        let mut values = row.values().to_vec();
+        values.push((&language, Type::TEXT));
+        values.push((&title, Type::TEXT));
+        values.push((&words, Type::TEXT));
+        let rows = self.pushes.call(open.client.query_typed(ADD, &values)).await?;
         let outcome = rows.first().and_then(|row| row.try_get::<_, String>(0).ok());
         Ok(match outcome.as_deref() {
             Some("added") => RowOutcome::Added,

@@ -269,7 +269,9 @@ impl Tier {
         pull: &Pull,
     ) -> bool {
         // Never closed.
-        let Ok(_turn) = timeout(TURN_WITHIN, self.pulling.acquire()).await else { return false };
+        let Ok(_turn) = timeout(TURN_WITHIN, self.turns.pulling.acquire()).await else {
+            return false;
+        };
         pull.0.send_replace(PullState::Waiting);
         let pulled = timeout(PULL_WITHIN, self.pull_row(place, row, pull)).await;
         match pulled.unwrap_or(Err(PullError::Engine(TierError::Timeout))) {

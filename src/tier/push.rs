@@ -11,10 +11,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 use wwwoffle_config::Config;
+use wwwoffle_index::Describe;
 use wwwoffle_spool::{Entry, Place};
+use wwwoffle_url::LocalHost;
 
 use super::Tier;
-use super::catalogue::{NewestTimes, Row, RowKey, RowOutcome, UnusedObject};
+use super::catalogue::{EntryText, NewestTimes, Row, RowKey, RowOutcome, UnusedObject};
 use super::error::TierError;
 use super::object::ObjectFrame;
 use super::outbox::{PushResult, UnpushedPlace};
@@ -23,11 +25,18 @@ use super::{shared, walk};
 use crate::base::blocking::blocking;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
+use crate::storage::lists::describe::Pages;
 use crate::storage::store::timestamp;
 
 /// The number of places that are compared with the catalogue in one query, and of removals that are
 /// reported at once.
 const BATCH: usize = 64;
+
+/// The longest title in the catalogue, in characters.
+const MAX_TITLE: usize = 500;
+
+/// The longest text whose words can be searched, in characters: PostgreSQL reads at most 1 MiB.
+const MAX_WORDS: usize = 64 << 10;
 
 /// The number of objects that are sent at once.
 const AT_ONCE: usize = 4;
@@ -371,9 +380,10 @@ impl Tier {
                 return Err(error);
             }
         }
-        let title = self.title(entry).await;
+        let text = self.text(entry).await;
+        let title = text.as_ref().map(|text| text.title.clone()).filter(|title| !title.is_empty());
         let row = Row::of(entry, object, frame.len(), &self.settings.node, title);
-        match self.catalogue.add(&row).await? {
+        match self.catalogue.add(&row, text.as_ref()).await? {
             RowOutcome::Added => {
                 self.pushed.pushed.fetch_add(1, Ordering::Relaxed);
                 debug!(
@@ -409,12 +419,22 @@ impl Tier {
         }
     }
 
-    /// The title of a page, if the index has read it.
-    async fn title(&self, entry: &Entry) -> Option<String> {
-        let (index, place) = (self.storage.index.clone(), entry.place().clone());
-        let item = blocking(move || index.at(&place)).await;
-        item.ok().flatten().and_then(|item| item.title)
+    /// The words of an entry. `None` if it has none.
+    async fn text(&self, entry: &Entry) -> Option<EntryText> {
+        let entry = entry.clone();
+        // References are not needed, so it does not matter which hosts are ours.
+        let read = blocking(move || Pages { local: LocalHost::default() }.describe(&entry)).await?;
+        let title = words(&read.title.unwrap_or_default(), MAX_TITLE);
+        let text = words(&read.text, MAX_WORDS);
+        let has_words = !title.is_empty() || !text.is_empty();
+        has_words.then_some(EntryText { title, text, language: read.language })
     }
+}
+
+/// The beginning of a text, without control characters but line ends.
+fn words(text: &str, most: usize) -> String {
+    let plain = text.chars().filter(|one| !one.is_control() || *one == '\n');
+    plain.take(most).collect::<String>().trim().to_owned()
 }
 
 /// What the entries of the spool were compared with.

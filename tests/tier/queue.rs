@@ -54,7 +54,6 @@ fn what_an_offline_node_wants_another_node_fetches() {
     eventually("nothing is left", || {
         a.queued_by_browser().is_empty() && b.queued_by_browser().is_empty()
     });
-    assert_eq!(a.status()["mode"], "offline");
 }
 
 #[test]
@@ -71,7 +70,6 @@ fn requests_of_one_person_and_forms_stay() {
         ("http://h.example/login", "Authorization: Basic QTpT\r\n"),
         ("http://h.example/key", "X-Api-Key: SECRET\r\n"),
         ("http://h.example/a?access_token=SECRET", ""),
-        ("http://u:SECRET@h.example/", ""),
         ("http://intranet/page", ""),
         ("http://10.1.2.3/", ""),
         ("http://wiki.corp/", ""),
@@ -85,10 +83,14 @@ fn requests_of_one_person_and_forms_stay() {
     assert!(urls.contains(PAGE) && urls.contains("(1 row)"), "{urls}");
     // The node sends them itself, each once.
     a.ok(&["online"]);
-    eventually("the queue is empty", || a.queued_by_browser().is_empty());
     posted(&engines, 0);
     for path in ["cookie", "login", "key", "form"] {
-        assert_eq!(origin.count(&format!("http://h.example/{path}")), 1, "{path}");
+        let target = format!("http://h.example/{path}");
+        eventually("its own node sends it", || origin.count(&target) == 1);
+        eventually("it has left the queue", || {
+            !a.queued().iter().any(|url| url.starts_with(&target))
+        });
+        assert_eq!(origin.count(&target), 1, "{path}");
     }
 }
 
@@ -177,7 +179,9 @@ fn a_page_that_its_origin_confirms_ends_the_request_for_it() {
     super::shared::pushed(&b, &engines, 1);
     assert_eq!(a.get(PAGE).text(), "unchanged");
     origin.say(PAGE, Answer::new(304, "text/html", "").field("ETag", "\"1\""));
-    a.ok(&["fetch", "--refresh", PAGE]);
+    let reload = "Accept: text/html\r\nCache-Control: no-cache\r\n";
+    assert_eq!(a.client().get_with(PAGE, reload).whole().text(), "unchanged");
+    assert_eq!(a.queued_by_browser(), [PAGE]);
     eventually("the request has ended", || a.queued_by_browser().is_empty());
     assert_eq!(origin.asked(PAGE).last().unwrap().fields.get("If-None-Match"), Some("\"1\""));
     assert_eq!(a.get(PAGE).text(), "unchanged");

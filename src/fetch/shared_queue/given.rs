@@ -66,7 +66,7 @@ impl GivenRequests {
         let gone: Vec<Key> =
             self.0.keys().filter(|key| !wanted.contains_key(*key)).copied().collect();
         if tier.withdraw_requests(&gone).await {
-            gone.iter().for_each(|key| drop(self.0.remove(key)));
+            self.0.retain(|key, _| !gone.contains(key));
         }
         let mut stale = Vec::new();
         for answer in tier.request_answers().await {

@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
+#[cfg(feature = "tier")]
+use hyper::StatusCode;
 use hyper::body::Frame;
 use tokio::sync::oneshot;
 use wwwoffle_index::{Error, ReindexScope, Sessions, Viewer};
 
 use super::super::caller::Caller;
+#[cfg(feature = "tier")]
+use super::everywhere::{self, Unsearched};
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::net::upstream::BoxError;
@@ -28,6 +32,10 @@ use wwwoffle_api::{IndexPage, ReindexEvent, ReindexRequest, SearchPage};
 
 /// Interval between progress reports of an index rebuild.
 const TELL: Duration = Duration::from_millis(500);
+
+/// The default number of hits of a search in all nodes.
+#[cfg(feature = "tier")]
+const USUAL_HITS: usize = 50;
 
 /// Maximum time that a list waits until the index contains the last changes of the spool.
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
@@ -66,12 +74,33 @@ pub(in crate::site) async fn search(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<SearchPage, CallFault> {
+    #[cfg(feature = "tier")]
+    if let Ok(form) = SubmittedForm::of_arguments(arguments)
+        && everywhere::is_wanted(&form)
+    {
+        return search_everywhere(caller, &form).await;
+    }
     let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     if wanted.query().is_empty() {
         return Err(CallFault::bad("expected the argument q with words to search for"));
     }
     check_collection(caller, &wanted).await?;
     Ok(query_index(caller, wanted, found::search).await?)
+}
+
+/// Searches in the entries of all nodes.
+#[cfg(feature = "tier")]
+async fn search_everywhere(caller: &Caller, form: &SubmittedForm) -> Result<SearchPage, CallFault> {
+    if !everywhere::is_possible(caller) {
+        return Err(CallFault::bad("this node belongs to no archive tier"));
+    }
+    everywhere::search(caller, form, USUAL_HITS, |_| None).await.map_err(|why| match why {
+        Unsearched::Bad(why) => CallFault::bad(why.to_string()),
+        Unsearched::Unavailable => {
+            let why = "the archive tier cannot be searched now";
+            CallFault::new(StatusCode::SERVICE_UNAVAILABLE, why)
+        }
+    })
 }
 
 /// Runs a list or search request for a caller, off the runtime's threads.

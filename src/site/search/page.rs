@@ -54,6 +54,8 @@ pub struct SearchQuery {
     pub collection: String,
     /// The collections that the viewer can choose: their ids and names.
     pub collections: Vec<(String, String)>,
+    /// Whether the entries of all nodes are searched. `None` if there are no other nodes.
+    pub is_everywhere: Option<bool>,
 }
 
 impl SearchQuery {
@@ -148,6 +150,8 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
         is_narrowed: [&typed.since, &typed.until, &typed.collection].iter().any(|it| !it.is_empty()),
         // Address of the page that adds the search to a collection.
         collect: found.map(|_| choose::of_search(&arguments_of(&typed.saved()))),
+        // Empty without other nodes.
+        scopes: typed.is_everywhere.map(scopes).unwrap_or_default(),
         asked: address.is_some() || refused.is_some() || found.is_some(),
         // The page that the words name.
         address,
@@ -170,6 +174,14 @@ fn collections(typed: &SearchQuery) -> Vec<View> {
         view! { id, name: shown::text(name), chosen: is_chosen(id, name) }
     };
     typed.collections.iter().map(one).collect()
+}
+
+/// Where to search.
+fn scopes(is_everywhere: bool) -> Vec<SelectOption> {
+    vec![
+        SelectOption { value: "here", label: tr("this node"), chosen: !is_everywhere },
+        SelectOption { value: "all", label: tr("all nodes"), chosen: is_everywhere },
+    ]
 }
 
 fn hit_view(found: &SearchHit, icon: Option<&str>, zone: &TimeZone) -> View {
@@ -325,6 +337,7 @@ mod tests {
                 until: text.clone(),
                 collection: text.clone(),
                 collections: vec![(text.clone(), text.clone())],
+                is_everywhere: Some(true),
             };
             assert_harmless(&page_of(
                 &typed,

@@ -13,6 +13,7 @@
 //! waiting   the nodes that wait for the response to each of them
 //! checks    how far the check of rows and objects is
 //! missing   objects of rows that the store lacks
+//! texts     the words of pages
 //! ```
 
 use tokio_postgres::Client;
@@ -24,8 +25,12 @@ use crate::tier::error::TierError;
 
 /// The migrations. The version of the schema is the number of those that were applied. Never change
 /// one that was released; add another.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The number of the advisory lock of migrations: \"wwwoffle\" in ASCII.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(x'777777'::integer, x'6f66666c'::integer)";

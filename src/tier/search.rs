@@ -1,0 +1,114 @@
+//! Search in the entries of all nodes.
+
+use jiff::Timestamp;
+use tracing::debug;
+use wwwoffle_api::{EntryOwner, IndexContent, IndexItem, IndexMarks, SearchHit, ShownSnippet};
+use wwwoffle_index::{ContentClass, ItemTimes, essence};
+use wwwoffle_spool::Place;
+use wwwoffle_url::{CanonicalUrl, LocalHost, registrable_domain};
+
+use super::Tier;
+use super::catalogue::{MARKS, TierHit, TierQuery};
+use crate::base::error_chain::error_chain;
+
+/// The largest number of searches at once.
+pub(super) const MAX_SEARCHES: usize = 2;
+
+impl Tier {
+    /// Searches in the entries of all nodes; without words, lists the newest ones. Returns the
+    /// hits, and whether there are more. `None` if the tier cannot be searched now.
+    pub async fn search(&self, wanted: &TierQuery) -> Option<(Vec<SearchHit>, bool)> {
+        if !self.permission.is_granted() || !self.catalogue.is_connected() {
+            return None;
+        }
+        let _turn = self.turns.searching.try_acquire().ok()?;
+        let one_more = TierQuery { limit: wanted.limit + 1, ..wanted.clone() };
+        let found = self.catalogue.search(&one_more).await;
+        let found = found.inspect_err(|error| {
+            debug!(error = error_chain(error), "the archive tier cannot be searched");
+        });
+        let found = found.ok()?;
+        let has_more = found.len() > wanted.limit;
+        let hits = found.into_iter().take(wanted.limit).filter_map(shown);
+        Some((hits.collect(), has_more))
+    }
+}
+
+/// A hit as the local index has it. Rows of other nodes are not trusted to be well-formed.
+fn shown(hit: TierHit) -> Option<SearchHit> {
+    let url = CanonicalUrl::parse(&hit.url, &LocalHost::default()).ok()?;
+    let stored = Timestamp::from_microsecond(hit.stored).ok()?;
+    let content_type = essence(Some(hit.media.as_bytes()));
+    let class = ContentClass::of(&content_type);
+    let content = IndexContent {
+        content_type,
+        class: class.as_str().to_owned(),
+        page: class.is_page(),
+        status: hit.status,
+        bytes: hit.size,
+        file_bytes: hit.object_size,
+        digest: String::new(),
+    };
+    let item = IndexItem {
+        url: url.as_str().to_owned(),
+        key: Place::of(&url).key().to_string(),
+        whose: EntryOwner { owner: None, login: None },
+        site: registrable_domain(url.host()).to_owned(),
+        title: hit.title,
+        language: None,
+        content,
+        times: ItemTimes { answered: stored, stored, checked: stored, used: stored },
+        versions: 0,
+        words: "indexed".to_owned(),
+        missing: None,
+        marks: IndexMarks::default(),
+    };
+    Some(SearchHit { item, snippet: snippet(&hit.excerpt), title_marks: Vec::new() })
+}
+
+/// The text of an excerpt, and its marks.
+fn snippet(excerpt: &str) -> ShownSnippet {
+    let (mut text, mut marks, mut start) = (String::new(), Vec::new(), None);
+    for one in excerpt.chars() {
+        if one == MARKS.0 {
+            start = Some(text.len());
+        } else if one == MARKS.1 {
+            marks.extend(start.take().map(|start| (start, text.len())));
+        } else {
+            text.push(if one.is_control() { ' ' } else { one });
+        }
+    }
+    ShownSnippet { text, marks, cut_before: false, cut_after: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_has_its_marks() {
+        let found = snippet("some \u{2}tea\u{3} and\nmore \u{2}teas\u{3}");
+        assert_eq!(found.text, "some tea and more teas");
+        assert_eq!(found.marks, [(5, 8), (18, 22)]);
+        assert_eq!(snippet("\u{3}a\u{2}\u{2}b").marks, []);
+    }
+
+    #[test]
+    fn a_row_of_another_node_is_checked() {
+        let hit = |url: &str, stored| TierHit {
+            url: url.to_owned(),
+            title: None,
+            media: "text/html; charset=utf-8".to_owned(),
+            status: 200,
+            size: 4,
+            object_size: 400,
+            stored,
+            excerpt: String::new(),
+        };
+        let page = shown(hit("http://www.h.example/a", 0)).unwrap().item;
+        assert_eq!((page.site.as_str(), page.content.class.as_str()), ("h.example", "page"));
+        assert!(page.content.page);
+        assert!(shown(hit("no url", 0)).is_none());
+        assert!(shown(hit("http://h.example/", i64::MAX)).is_none());
+    }
+}
