@@ -44,7 +44,7 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
-    let AttemptFacts { request, job, copy, how } = match gather_facts(context, outgoing).await {
+    let AttemptFacts { request, job, copy, how, .. } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,
     };
@@ -113,11 +113,12 @@ pub(super) async fn answer_from_spool(
     context: &Arc<FetchContext>,
     outgoing: &Outgoing,
 ) -> Option<FetchVerdict> {
-    let AttemptFacts { request, job, copy, .. } = match gather_facts(context, outgoing).await {
+    let AttemptFacts { request, job, near, .. } = match gather_facts(context, outgoing).await {
         Ok(facts) => facts,
         Err(verdict) => return Some(verdict),
     };
-    let copy = copy?;
+    // Another node has fetched it with other fields, so this may be another variant.
+    let copy = near?;
     let (bytes, answered) = (copy.entry.body_len(), known(&request, &job.places, &copy));
     Some(finish_stored(context, outgoing, &answered, bytes, UrlOutcome::Fetched).await)
 }
@@ -130,6 +131,8 @@ pub(super) struct AttemptFacts {
     pub(super) job: DownloadJob,
     /// The stored copy, if any.
     pub(super) copy: Option<Arc<StoredCopy>>,
+    /// The stored copy, or the nearest one.
+    pub(super) near: Option<Arc<StoredCopy>>,
     /// How the stored copy arrived. `None` if it does not answer the request.
     pub(super) how: Option<UrlOutcome>,
 }
@@ -389,7 +392,8 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
     };
     let copy = found.own().map(Arc::clone);
     let how = copy.as_ref().and_then(|copy| is_answered(context, outgoing, copy));
-    Ok(AttemptFacts { request, job, copy, how })
+    let near = copy.clone().or_else(|| found.fallback_copy().cloned());
+    Ok(AttemptFacts { request, job, copy, near, how })
 }
 
 /// The allowed size of the response. The response to a form is unlimited, because a form is sent

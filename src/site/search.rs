@@ -54,6 +54,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     #[cfg(feature = "tier")]
     if let Ok(form) = SubmittedForm::of_former_arguments(arguments)
         && everywhere::is_wanted(&form)
+        && everywhere::is_possible(caller)
     {
         let (typed, outcome) = everywhere::show(caller, &form, HITS).await;
         return caller.page(page::page(&caller.shell, &typed, outcome));

@@ -5,7 +5,8 @@
 //! missing, or has another length, is listed in the table `missing`, and stays: a store that is
 //! empty by mistake must not empty the catalogue. The next node that compares its entries with the
 //! catalogue adds such an object again. An object without a row is listed in `unused`, so that
-//! upkeep removes it a day later.
+//! upkeep removes it a day later; but not if most objects lack a row, because then the catalogue is
+//! a new or another one.
 
 use std::time::Duration;
 
@@ -46,6 +47,12 @@ const FORGET: &str = "\
 DELETE FROM missing AS m
 WHERE NOT EXISTS (SELECT FROM entries AS e WHERE e.object = m.object)";
 
+/// The number of objects that neither a row nor the list of unused objects names.
+const LACKING: &str = "\
+SELECT count(*) FROM unnest($1::bytea[]) AS o
+WHERE NOT EXISTS (SELECT FROM entries AS e WHERE e.object = o)
+AND NOT EXISTS (SELECT FROM unused AS u WHERE u.object = o)";
+
 const WITHOUT_ROW: &str = "\
 INSERT INTO unused (object, key, variant)
 SELECT o, ''::bytea, ''::bytea FROM unnest($1::bytea[]) AS o
@@ -70,8 +77,9 @@ impl Tier {
             return Ok(());
         }
         execute(&client, FORGET, &[]).await?;
-        self.check_rows(&client).await?;
-        self.check_objects(&client).await
+        let rows = self.check_rows(&client).await;
+        self.check_objects(&client).await?;
+        rows
     }
 
     /// Looks for the objects of rows.
@@ -102,6 +110,9 @@ impl Tier {
                 missing += 1;
             }
             tokio::time::sleep(PAUSE).await;
+            if !self.may_maintain() {
+                return Err(TierError::Offline);
+            }
         }
         let is_end = i64::try_from(rows.len()).is_ok_and(|count| count < CHECKED);
         let next = rows.last().filter(|_| !is_end).map_or(String::new(), |row| row.get(3));
@@ -118,6 +129,17 @@ impl Tier {
         let (objects, next) = self.objects.list_after(&from, CHECKED).await?;
         let named: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
         let values: [(&(dyn ToSql + Sync), Type); 1] = [(&named, Type::BYTEA_ARRAY)];
+        let lacking = client.query_typed(LACKING, &values).await.map_err(|error| fault(&error))?;
+        let lacking = lacking.first().map_or(0, |row| row.get::<_, i64>(0));
+        if usize::try_from(lacking).unwrap_or_default() * 2 > objects.len() {
+            // The objects may belong to another catalogue, or to one that was restored.
+            warn!(
+                lacking,
+                listed = objects.len(),
+                "the catalogue of the archive tier lacks the rows of most objects; they stay"
+            );
+            return set_position(client, "objects", &next).await;
+        }
         let listed = execute(client, WITHOUT_ROW, &values).await?;
         let unused = listed.saturating_sub(execute(client, WITH_ROW, &values).await?);
         if unused > 0 {

@@ -210,6 +210,11 @@ impl Tier {
         keys.is_empty() || done(self.catalogue.withdraw(&self.settings.node, keys).await).is_some()
     }
 
+    /// Takes back everything that this node has given away, also before its last start.
+    pub async fn withdraw_all_requests(&self) -> bool {
+        done(self.catalogue.withdraw_all(&self.settings.node).await).is_some()
+    }
+
     /// Reads the response to a request of this node from the tier into the spool, unless the spool
     /// has one that is as new.
     pub async fn pull_answer(self: &Arc<Self>, outgoing: &Outgoing) -> AnswerPull {

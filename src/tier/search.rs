@@ -18,7 +18,7 @@ impl Tier {
     /// Searches in the entries of all nodes; without words, lists the newest ones. Returns the
     /// hits, and whether there are more. `None` if the tier cannot be searched now.
     pub async fn search(&self, wanted: &TierQuery) -> Option<(Vec<SearchHit>, bool)> {
-        if !self.permission.is_granted() || !self.catalogue.is_connected() {
+        if !self.may_maintain() || !self.catalogue.is_connected() {
             return None;
         }
         let _turn = self.turns.searching.try_acquire().ok()?;

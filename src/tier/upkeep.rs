@@ -83,14 +83,21 @@ impl Tier {
     async fn maintain(&self) {
         loop {
             self.catalogue.wait_until_ready().await;
-            if let Err(error) = self.remove_unused().await {
-                debug!(error = error_chain(&error), "unused objects are removed later");
-            }
-            if let Err(error) = self.check_some().await {
-                debug!(error = error_chain(&error), "the archive tier is checked later");
+            if self.may_maintain() {
+                if let Err(error) = self.remove_unused().await {
+                    debug!(error = error_chain(&error), "unused objects are removed later");
+                }
+                if let Err(error) = self.check_some().await {
+                    debug!(error = error_chain(&error), "the archive tier is checked later");
+                }
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    }
+
+    /// Whether the engines may be used for work that can wait.
+    pub(super) fn may_maintain(&self) -> bool {
+        self.permission.is_granted() && !self.permission.is_metered()
     }
 
     async fn remove_unused(&self) -> Result<(), TierError> {

@@ -33,7 +33,8 @@ fn posted(engines: &Engines, count: u64) {
 #[ignore = "needs postgresql and s3rver"]
 fn what_an_offline_node_wants_another_node_fetches() {
     let (engines, origin) = (Engines::start(), Origin::start());
-    origin.say(PAGE, Answer::html("<img src=\"/picture.png\"><p>wanted"));
+    let page = Answer::html("<img src=\"/picture.png\"><p>wanted").field("Vary", "User-Agent");
+    origin.say(PAGE, page);
     let picture = "http://h.example/picture.png";
     origin.say(picture, Answer::new(200, "image/png", b"picture".to_vec()));
     let (a, b) = two(&engines, &origin);

@@ -45,28 +45,33 @@ struct GivenRequest {
 
 /// The requests that were given away, and those that must stay.
 #[derive(Default)]
-pub(super) struct GivenRequests(HashMap<Key, GivenRequest>);
+pub(super) struct GivenRequests {
+    looked_at: HashMap<Key, GivenRequest>,
+    /// Whether the catalogue has nothing of this node, also not from before its start.
+    is_withdrawn: bool,
+}
 
 impl GivenRequests {
     pub(super) fn len(&self) -> usize {
-        self.0.values().filter(|request| request.is_given).count()
+        self.looked_at.values().filter(|request| request.is_given).count()
     }
 
     /// Takes everything back: this node fetches itself.
     pub(super) async fn withdraw_all(&mut self, tier: &Tier) {
-        let keys: Vec<Key> = self.0.keys().copied().collect();
-        if tier.withdraw_requests(&keys).await {
-            self.0.clear();
+        if !self.is_withdrawn && tier.withdraw_all_requests().await {
+            self.looked_at.clear();
+            self.is_withdrawn = true;
         }
     }
 
     /// Reads the answers, and gives away what is new.
     pub(super) async fn look(&mut self, context: &Arc<FetchContext>, tier: &Arc<Tier>) {
+        self.is_withdrawn = false;
         let wanted = sharable(context, tier);
         let gone: Vec<Key> =
-            self.0.keys().filter(|key| !wanted.contains_key(*key)).copied().collect();
+            self.looked_at.keys().filter(|key| !wanted.contains_key(*key)).copied().collect();
         if tier.withdraw_requests(&gone).await {
-            self.0.retain(|key, _| !gone.contains(key));
+            self.looked_at.retain(|key, _| !gone.contains(key));
         }
         let mut stale = Vec::new();
         for answer in tier.request_answers().await {
@@ -90,7 +95,7 @@ impl GivenRequests {
         wanted: &HashMap<Key, SharableRequest>,
     ) {
         let is_due = |(key, request): &(&Key, &SharableRequest)| {
-            self.0
+            self.looked_at
                 .get(*key)
                 .is_none_or(|given| given.queued != request.queued || given.at.elapsed() >= AGAIN)
         };
@@ -114,12 +119,12 @@ impl GivenRequests {
             for request in requests {
                 let (key, queued) = (request.summary.place.key(), request.summary.queued);
                 let is_given = given.contains(&key);
-                self.0.insert(key, GivenRequest { queued, at: Instant::now(), is_given });
+                self.looked_at.insert(key, GivenRequest { queued, at: Instant::now(), is_given });
             }
         }
     }
 
-    /// Reads a response from the tier, and ends its request. Returns false if it cannot be read now.
+    /// Reads a response from the tier, and ends its request. Returns false if it cannot be read.
     async fn accept(&mut self, context: &Arc<FetchContext>, tier: &Arc<Tier>, key: Key) -> bool {
         let Some(outgoing) = queued(context, key).await else { return true };
         // A pull that takes longer goes on, and the next look finds its entry.
@@ -137,7 +142,7 @@ impl GivenRequests {
         }
         let has_ended = queued(context, key).await.is_none();
         if has_ended && tier.withdraw_requests(&[key]).await {
-            self.0.remove(&key);
+            self.looked_at.remove(&key);
         }
         has_ended
     }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 use wwwoffle_http::head;
 use wwwoffle_spool::{
-    AddOutcome, Outgoing, Place, RequestKind, RequestState, RequesterLocation, Secrets,
+    AddOutcome, Entry, Outgoing, Place, RequestKind, RequestState, RequesterLocation, Secrets,
 };
 use wwwoffle_url::Key;
 
@@ -35,7 +35,9 @@ const NOT_SHARED: &str = "its response is not public";
 struct HeldRequest {
     place: Place,
     since: Instant,
-    /// Whether it is in the queue only for another node.
+    /// When the other node has queued it. An older response does not answer it.
+    queued: Timestamp,
+    /// Whether it was queued for another node.
     is_theirs: bool,
 }
 
@@ -75,11 +77,11 @@ impl TakenRequests {
             return;
         }
         for request in tier.take_requests(room).await {
-            let (key, place) = (request.place.key(), request.place.clone());
+            let (key, place, queued) = (request.place.key(), request.place.clone(), request.queued);
             match enqueue(context, request).await {
                 Ok(is_theirs) => {
                     let since = Instant::now();
-                    self.0.insert(key, HeldRequest { place, since, is_theirs });
+                    self.0.insert(key, HeldRequest { place, since, queued, is_theirs });
                     context.fetcher.wake();
                 }
                 Err(reason) => tier.give_back(&key, Some(&reason)).await,
@@ -87,7 +89,7 @@ impl TakenRequests {
         }
     }
 
-    /// Renews the leases. Requests that are not this node's any more leave its queue.
+    /// Renews the leases, and forgets requests that are not this node's any more.
     async fn renew(&mut self, context: &FetchContext, tier: &Tier) {
         let keys: Vec<Key> = self.0.keys().copied().collect();
         let Some(kept) = tier.renew_requests(&keys).await else { return };
@@ -124,13 +126,16 @@ async fn state(context: &FetchContext, tier: &Tier, key: &Key, held: &HeldReques
     let is_late = held.since.elapsed() >= HELD_FOR;
     if let Some(request) = context.storage.store.spool().queue().summary(key) {
         return match request.fetching.state {
-            RequestState::Failed { reason, .. } => TakenState::Failed(reason),
+            // The reason itself may name a parent proxy or an address of this network.
+            RequestState::Failed { status, .. } => TakenState::Failed(status.map_or_else(
+                || "its origin cannot be reached from there".to_owned(),
+                |status| format!("its origin responded with {status}"),
+            )),
             RequestState::Asking { .. } => TakenState::Failed(
                 "it is larger than `ask-above` at the node that fetched it".to_owned(),
             ),
             RequestState::Waiting if is_late && !context.fetcher.is_active(key) => {
-                let error = request.fetching.last_error;
-                TakenState::Failed(error.unwrap_or_else(|| "it waited too long".to_owned()))
+                TakenState::Failed("it waited too long".to_owned())
             }
             RequestState::Waiting => TakenState::Running,
         };
@@ -143,7 +148,8 @@ async fn state(context: &FetchContext, tier: &Tier, key: &Key, held: &HeldReques
         }
     };
     let newest = copies.iter().map(|copy| &copy.entry).max_by_key(|entry| entry.stored());
-    let Some(newest) = newest.filter(|entry| tier.shares_entry(entry)) else {
+    let is_answer = |entry: &&Entry| entry.checked() >= held.queued && tier.shares_entry(entry);
+    let Some(newest) = newest.filter(is_answer) else {
         return TakenState::Failed(NOT_SHARED.to_owned());
     };
     let stored = tier.stored(&[*key]).await.unwrap_or_default();
@@ -184,12 +190,17 @@ fn prepare(context: &Arc<FetchContext>, request: &TakenRequest) -> Result<Outgoi
     outgoing.head = head::write_request(&sent);
     outgoing.summary.class.clone_from(&request.class);
     outgoing.summary.queued = request.queued;
+    outgoing.summary.renew = true;
     Ok(outgoing)
 }
 
-/// Removes a request from the queue that is there only for another node.
+/// Removes a failed request that was queued for another node. A waiting one stays: a person here
+/// may have asked for the same page since.
 async fn leave_queue(context: &FetchContext, key: Key, held: &HeldRequest) {
-    if !held.is_theirs || context.fetcher.is_active(&key) {
+    let known = context.storage.store.spool().queue().summary(&key);
+    let has_failed =
+        known.is_some_and(|known| matches!(known.fetching.state, RequestState::Failed { .. }));
+    if !held.is_theirs || !has_failed {
         return;
     }
     if let Err(error) = context.storage.store.dequeue(key).await {

@@ -105,11 +105,13 @@ pub(super) async fn search(
         None => None,
     };
     let (mut hits, mut has_more) = found.ok_or(Unsearched::Unavailable)?;
+    // Rows without a valid URL are no hits, but count as seen.
+    let mut next = wanted.offset + wanted.limit;
     if let Some(fits) = fits(&hits) {
         has_more = true;
         hits.truncate(fits);
+        next = wanted.offset + hits.len();
     }
-    let next = wanted.offset + hits.len();
     // The configuration hides these URLs from all lists.
     let config = caller.context.base.config();
     hits.retain(|hit| ListType::Any.lists_url(&config, &hit.item.url));

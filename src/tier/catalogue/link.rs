@@ -43,7 +43,9 @@ pub(in crate::tier) const MAX_SKEW: i64 = 60;
 
 /// The settings of each connection. The limits also free the locks of a lost node.
 const OPTIONS: &str = "-c statement_timeout=10s -c lock_timeout=5s \
-                       -c idle_in_transaction_session_timeout=5min -c search_path=wwwoffle";
+                       -c idle_in_transaction_session_timeout=5min -c search_path=wwwoffle \
+                       -c tcp_keepalives_idle=60 -c tcp_keepalives_interval=10 \
+                       -c tcp_keepalives_count=3";
 
 /// The recipe for connections to the catalogue.
 pub(super) struct CataloguePlan {

@@ -42,11 +42,17 @@ const STORED: &str = "SELECT key, max(stored) FROM entries WHERE key = ANY($1) G
 
 const ANSWERS: &str = "\
 SELECT r.key, r.answered, r.error FROM waiting AS w JOIN requests AS r USING (key)
-WHERE w.node = $1 AND (r.answered IS NOT NULL OR r.error IS NOT NULL) LIMIT $2";
+WHERE w.node = $1 AND (r.answered IS NOT NULL OR r.error IS NOT NULL)
+ORDER BY r.answered IS NULL, r.key LIMIT $2";
 
 const WITHDRAW: &str = "\
 WITH gone AS (DELETE FROM waiting WHERE node = $1 AND key = ANY($2))
 DELETE FROM requests AS r WHERE r.key = ANY($2)
+AND NOT EXISTS (SELECT FROM waiting AS w WHERE w.key = r.key AND w.node <> $1)";
+
+const WITHDRAW_ALL: &str = "\
+WITH gone AS (DELETE FROM waiting WHERE node = $1 RETURNING key)
+DELETE FROM requests AS r USING gone AS g WHERE r.key = g.key
 AND NOT EXISTS (SELECT FROM waiting AS w WHERE w.key = r.key AND w.node <> $1)";
 
 const REOPEN: &str = "\
@@ -178,7 +184,7 @@ impl CatalogueClient {
         let rows = self.query(ANSWERS, &values).await?;
         let read = |row: &tokio_postgres::Row| {
             let is_answered = row.get::<_, Option<i64>>(1).is_some();
-            Some(AnswerRow { key: digest(row.get(0))?, is_answered, error: row.get(2) })
+            Some(AnswerRow { key: digest(row.get(0))?, is_answered, error: row.try_get(2).ok()? })
         };
         Ok(rows.iter().filter_map(read).collect())
     }
@@ -204,6 +210,11 @@ impl CatalogueClient {
         self.change(WITHDRAW, &values).await.map(drop)
     }
 
+    /// Records that `node` waits for nothing.
+    pub(in crate::tier) async fn withdraw_all(&self, node: &str) -> Result<(), TierError> {
+        self.change(WITHDRAW_ALL, &[(&node, Type::TEXT)]).await.map(drop)
+    }
+
     /// Makes an answered request wait again: its entry was removed since.
     pub(in crate::tier) async fn reopen(&self, key: &Key) -> Result<(), TierError> {
         let key = key.as_bytes().as_slice();
@@ -227,8 +238,8 @@ impl CatalogueClient {
         ];
         let rows = self.query(TAKE, &values).await?;
         let read = |row: &tokio_postgres::Row| {
-            let (key, url, fields, class) =
-                (digest(row.get(0))?, row.get(1), row.get(2), row.get(3));
+            let (key, url) = (digest(row.get(0))?, row.try_get(1).ok()?);
+            let (fields, class) = (row.try_get(2).ok()?, row.try_get(3).ok()?);
             Some(RequestRow { key, url, fields, class, queued: row.get(4) })
         };
         Ok(rows.iter().filter_map(read).collect())

@@ -60,12 +60,13 @@ matching AS (
     AND ($4::text = '' OR e.media LIKE $4 || '%')
     LIMIT $5) AS m),
 best AS (SELECT * FROM matching ORDER BY rank DESC, key, variant LIMIT $6 OFFSET $7)
-SELECT e.url, e.title, e.media, e.status, e.size, e.object_size, e.stored,
-  ts_headline(b.language, b.beginning, b.query, $8)
+SELECT left(e.url, 8192), left(e.title, 500), left(e.media, 200), e.status, e.size, e.object_size,
+  e.stored, ts_headline(b.language, left(b.beginning, 1000), b.query, $8)
 FROM best AS b JOIN entries AS e USING (key, variant) ORDER BY b.rank DESC, b.key, b.variant";
 
 const NEWEST_PAGES: &str = "\
-SELECT e.url, e.title, e.media, e.status, e.size, e.object_size, e.stored, ''
+SELECT left(e.url, 8192), left(e.title, 500), left(e.media, 200), e.status, e.size, e.object_size,
+  e.stored, ''
 FROM entries AS e WHERE ($1::text = '' OR split_part(split_part(e.url, '://', 2), '/', 1) = $1)
 AND ($2::text = '' OR e.media LIKE $2 || '%')
 ORDER BY e.stored DESC, e.key, e.variant LIMIT $3 OFFSET $4";
@@ -172,14 +173,14 @@ impl CatalogueClient {
 fn hit(row: &tokio_postgres::Row) -> Option<TierHit> {
     let length = |index| u64::try_from(row.get::<_, i64>(index)).ok();
     Some(TierHit {
-        url: row.get(0),
-        title: row.get(1),
-        media: row.get(2),
+        url: row.try_get(0).ok()?,
+        title: row.try_get(1).ok()?,
+        media: row.try_get(2).ok()?,
         status: u16::try_from(row.get::<_, i16>(3)).ok()?,
         size: length(4)?,
         object_size: length(5)?,
         stored: row.get(6),
-        excerpt: row.get(7),
+        excerpt: row.try_get(7).ok()?,
     })
 }
 
