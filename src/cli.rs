@@ -41,6 +41,7 @@ mod purge;
 mod queue;
 mod service;
 mod settings;
+mod setup;
 mod trust;
 mod url;
 mod usage;

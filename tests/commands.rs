@@ -14,4 +14,5 @@ mod hooks;
 mod manual;
 mod profiles;
 mod service;
+mod setup;
 mod verbs;

@@ -1,6 +1,6 @@
 //! HTTPS: origins, interception, our own port, HTTP/2 and the authority.
 
-mod authority;
+pub(crate) mod authority;
 mod bad_origins;
 mod browsers;
 mod certificates;

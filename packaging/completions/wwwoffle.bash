@@ -118,6 +118,9 @@ _wwwoffle() {
             wwwoffle,service)
                 cmd="wwwoffle__subcmd__service"
                 ;;
+            wwwoffle,setup)
+                cmd="wwwoffle__subcmd__setup"
+                ;;
             wwwoffle,status)
                 cmd="wwwoffle__subcmd__status"
                 ;;
@@ -221,7 +224,7 @@ _wwwoffle() {
 
     case "${cmd}" in
         wwwoffle)
-            opts="-h -V --config --spool --daemon --password-file --ca --help --version browse run serve stop status online offline autodial auto get runs downloads usage queue fetch monitor ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca service hash url help"
+            opts="-h -V --config --spool --daemon --password-file --ca --help --version browse run serve stop status online offline autodial auto get runs downloads usage queue fetch monitor ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca setup service hash url help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1503,6 +1506,56 @@ _wwwoffle() {
                 return 0
             fi
             case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__setup)
+            opts="-y -h --for --dry-run --plan --yes --undo --forget --user --skip --listen --name --client --user-name --user-file --control-password --root --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --for)
+                    COMPREPLY=($(compgen -W "this-machine household school" -- "${cur}"))
+                    return 0
+                    ;;
+                --skip)
+                    COMPREPLY=($(compgen -W "service certificate proxy" -- "${cur}"))
+                    return 0
+                    ;;
+                --listen)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --client)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --user-file)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --control-password)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --root)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;

@@ -67,6 +67,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "export" -d 'Expor
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "config" -d 'Show or change the configuration: comments are preserved, and a running daemon applies it at once'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "passwd" -d 'Print the configuration line for a user\'s password or the control password'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "ca" -d 'Show the certificate authority, or make browsers trust it so that HTTPS pages are stored'
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "setup" -d 'Set up this machine: service, certificate and proxy settings; or take all of it back'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "service" -d 'Run the daemon as a service of systemd'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "hash" -d 'Print the key of URLs and their paths in the spool'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "url" -d 'Answer questions about URLs from standard input, one JSON object a line'
@@ -357,6 +358,25 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ca; and __fish_seen_su
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ca; and __fish_seen_subcommand_from uninstall" -l print -l dry-run -d 'Only print the commands that would do it'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ca; and __fish_seen_subcommand_from uninstall" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ca; and __fish_seen_subcommand_from renew" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l for -d 'Who shall use the proxy' -r -f -a "this-machine\t'This machine only'
+household\t'Also the other machines of the local network'
+school\t'The other machines of the local network, and everyone logs in'"
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l skip -d 'Leave a part out: service, certificate or proxy; may be repeated' -r -f -a "service\t'The service that starts the daemon'
+certificate\t'The certificate in the stores of the system and of browsers'
+proxy\t'The proxy settings of the desktop, of programs and of browsers'"
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l listen -d 'An address to listen on, instead of the configured ones; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l name -d 'A name under which other machines reach the proxy; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l client -d 'A machine or network that may use the proxy, instead of the networks of this machine; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l user-name -d 'A user of the proxy, whose password is asked for; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l user-file -d 'A file with users, one NAME:PASSWORD a line, that only its owner can read' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l control-password -d 'A file with the control password in its first line. Without it, a password that is not configured is asked for' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l root -d 'The root directory of the system, for images and tests' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l plan -l dry-run -d 'Only show the plan'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -s y -l yes -d 'Do not ask'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l undo -d 'Take everything back that `setup` has changed'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l forget -d 'With --undo: forget the former state of what was changed since, and is left alone'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -l user -d 'Set up this user only, also for root. Without it, root sets up the machine'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand setup" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand service; and not __fish_seen_subcommand_from install uninstall" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand service; and not __fish_seen_subcommand_from install uninstall" -f -a "install" -d 'Write a unit of systemd for this user, start the daemon, and start it at every login'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand service; and not __fish_seen_subcommand_from install uninstall" -f -a "uninstall" -d 'Stop the daemon and remove the unit. The spool stays'

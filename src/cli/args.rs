@@ -12,6 +12,7 @@ mod index;
 mod monitor;
 mod purge;
 mod service;
+mod setup;
 mod spool_verb;
 
 use std::{ffi::OsString, net::SocketAddr, path::PathBuf};
@@ -31,6 +32,7 @@ pub(crate) use self::index::{IndexVerb, ListArgs, Search};
 pub(crate) use self::monitor::{MonitorVerb, ScheduleFlags};
 pub(crate) use self::purge::Purge;
 pub(crate) use self::service::{ServiceArgs, ServiceVerb};
+pub(crate) use self::setup::{SetupArgs, SetupAudience, SetupPart, SharingArgs};
 pub(crate) use self::spool_verb::{Compress, Fsck, Mv, SpoolVerb, Write};
 use super::help;
 use crate::base::exit::ExitStatus;
@@ -220,6 +222,13 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: AuthorityVerb,
     },
+    /// Set up this machine: service, certificate and proxy settings; or take all of it back.
+    ///
+    /// It shows a plan with the values before and after, and asks before it changes anything. Root
+    /// sets up the machine, everyone else their own account. What was changed is recorded, so that
+    /// `--undo` restores the former state.
+    #[command(after_help = SETUP_EXAMPLES)]
+    Setup(Box<SetupArgs>),
     /// Run the daemon as a service of systemd.
     Service {
         #[command(subcommand)]
@@ -264,6 +273,13 @@ pub(crate) fn parse(typed: &[OsString]) -> Result<Arguments, clap::Error> {
 const RUN_EXAMPLES: &str = "Examples:\n  \
     wwwoffle run --record site.wacz -- npm test\n  \
     wwwoffle run --replay site.wacz --fail-missing --report run.xml -- npm test";
+
+/// The examples of `setup`.
+const SETUP_EXAMPLES: &str = "Examples:\n  \
+    wwwoffle setup\n  \
+    sudo wwwoffle setup --for household\n  \
+    sudo wwwoffle setup --for school --user-file class7.txt\n  \
+    wwwoffle setup --undo";
 
 /// The arguments of `browse`.
 #[derive(Debug, Args)]

@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
 pub(crate) use self::remote::RemoteDaemon;
+pub(super) use self::remote::{password_of, private_text};
 use super::config;
 use super::failure::{VerbFailure, VerbResult};
 use crate::base::control_path::ControlPath;

@@ -37,7 +37,7 @@ pub(super) const GROUPS: [VerbGroup; 8] = [
         task: "Control the daemon",
         verbs: &["autodial", "auto", "downloads", "usage", "stop"],
     },
-    VerbGroup { task: "Set up", verbs: &["config", "service", "passwd", "ca"] },
+    VerbGroup { task: "Set up", verbs: &["setup", "config", "service", "passwd", "ca"] },
     VerbGroup { task: "Exchange and check", verbs: &["import", "export", "fsck", "reindex"] },
     VerbGroup { task: "Programs and help", verbs: &["run", "hash", "url", "help"] },
 ];

@@ -36,7 +36,11 @@ fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }
 
-fn prompt_password(user: Option<&str>, terminal: &mut Terminal<'_>) -> VerbResult<String> {
+/// Asks for a new password twice, or reads it from standard input if that is not a terminal.
+pub(super) fn prompt_password(
+    user: Option<&str>,
+    terminal: &mut Terminal<'_>,
+) -> VerbResult<String> {
     if !terminal.typed {
         return line(terminal);
     }

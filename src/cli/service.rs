@@ -19,7 +19,7 @@ const PACKAGED: &str = "/usr/bin/wwwoffle";
 const MARK: &str = "# Written by `wwwoffle service install --user`.\n";
 
 /// The name of the unit.
-const NAME: &str = "wwwoffle.service";
+pub(super) const NAME: &str = "wwwoffle.service";
 
 /// Installs or removes the service.
 pub(super) fn run(verb: &ServiceVerb, context: &mut VerbContext<'_>) -> VerbResult {
@@ -44,10 +44,10 @@ impl UserService {
                  manager start `wwwoffle serve`",
             )
         })?;
-        let config = settings.environment.config_home().ok_or_else(|| {
+        let unit = user_unit(settings).ok_or_else(|| {
             VerbFailure::plain("the home directory is unknown: set HOME to an absolute path")
         })?;
-        Ok(Self { systemctl, unit: config.join("systemd/user").join(NAME) })
+        Ok(Self { systemctl, unit })
     }
 
     fn install(&self, typed: &ServiceArgs, context: &mut VerbContext<'_>) -> VerbResult {
@@ -112,7 +112,7 @@ impl UserService {
             .map_err(|error| VerbFailure::failed(format_args!("{path} cannot be read"), &error))?;
         match found {
             None => Ok(false),
-            Some(text) if text.starts_with(MARK.as_bytes()) => Ok(true),
+            Some(text) if is_ours(&text) => Ok(true),
             Some(_) => Err(VerbFailure::plain(format_args!(
                 "{path} was not written by `wwwoffle service install`: remove it first"
             ))),
@@ -144,9 +144,19 @@ fn print(commands: &[&[&str]], context: &mut VerbContext<'_>) -> VerbResult {
     Ok(ExitStatus::Done)
 }
 
+/// Returns the path of the unit of this user. `None` if the home directory is unknown.
+pub(super) fn user_unit(settings: &Settings<'_>) -> Option<PathBuf> {
+    settings.environment.config_home().map(|config| config.join("systemd/user").join(NAME))
+}
+
+/// Whether a unit with this text was written by wwwoffle.
+pub(super) fn is_ours(text: &[u8]) -> bool {
+    text.starts_with(MARK.as_bytes())
+}
+
 /// The unit with this program, and with the configuration and the spool that were typed or that the
 /// environment names: the service has another environment.
-fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
+pub(super) fn unit_text(settings: &Settings<'_>) -> VerbResult<String> {
     let unknown = |error| VerbFailure::failed("the path of a file is unknown", &error);
     let program = std::env::current_exe().map_err(unknown)?;
     if program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") {

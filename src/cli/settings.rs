@@ -25,7 +25,7 @@ use crate::storage::lists::describe::Pages;
 use crate::storage::lists::document::DocumentConverter;
 
 /// The spool of the service of the machine, as the package and its units name it.
-const SERVICE_SPOOL: &str = "/var/lib/wwwoffle";
+pub(crate) const SERVICE_SPOOL: &str = "/var/lib/wwwoffle";
 
 /// The settings shared by all verbs. The configuration is read when a verb needs it.
 #[derive(Debug)]

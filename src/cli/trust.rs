@@ -6,6 +6,7 @@
 //! nss          the databases of browsers, which have their own lists
 //! certificate  the certificate to trust, and how to recognize ours
 //! plan         the steps in one store: a value, carried out or printed as commands
+//! store        one store, for `setup`
 //! ```
 //!
 //! Only files and entries that contain one of our certificates are removed. The certificate in a
@@ -14,6 +15,7 @@
 mod certificate;
 mod nss;
 mod plan;
+mod store;
 mod system;
 
 use std::io;
@@ -33,6 +35,7 @@ use crate::tls::ca::Authority;
 use crate::tls::files;
 
 pub(super) use self::nss::REMEDY;
+pub(super) use self::store::{TrustStore, fingerprint};
 
 /// The programs that read the database of Chromium.
 const CHROMIUM: [&str; 7] = [
@@ -213,6 +216,11 @@ fn chosen_certificates(typed: &Uninstall, settings: &Settings<'_>) -> VerbResult
         )));
     }
     Ok(OwnCertificates::These(fingerprints))
+}
+
+/// Returns the directories of this user's Firefox profiles.
+pub(super) fn firefox_profiles(settings: &Settings<'_>) -> Vec<PathBuf> {
+    settings.environment.home_directory().map(nss::firefox_profiles).unwrap_or_default()
 }
 
 /// Returns the databases of this user's browsers. The error says why they cannot be determined or

@@ -20,7 +20,7 @@ use super::progress::ProgressDisplay;
 use super::{
     Terminal, VerbContext, authority, browse, bundle, collection, compress, config, downloads,
     edit, exchange, explain, export, files, fixture, fsck, get, help, history, import, index, info,
-    list, monitor, passwd, plan, purge, queue, service, url, usage,
+    list, monitor, passwd, plan, purge, queue, service, setup, url, usage,
 };
 use crate::base::exit::ExitStatus;
 use crate::base::shown;
@@ -60,6 +60,7 @@ pub(crate) fn run(verb: Verb, context: &mut VerbContext<'_>) -> VerbResult {
             import::run(&file, output.as_deref(), &mut context.terminal)
         }
         Verb::Config { verb } => config::run(verb, context),
+        Verb::Setup(typed) => setup::run(&typed, context),
         Verb::Service { verb } => service::run(&verb, context),
         Verb::Ca { verb } => authority::run(verb, context),
         Verb::Browse(typed) => browse::run(&typed, context),
@@ -144,6 +145,7 @@ impl Verb {
             | Self::Cat { .. }
             | Self::Passwd { .. }
             | Self::Ca { .. }
+            | Self::Setup(_)
             | Self::Service { .. }
             | Self::Hash { .. }
             | Self::Url(_)

@@ -17,7 +17,7 @@ fn certutil() -> PathBuf {
 
 /// Sets up a temporary Debian system below `root`. Its `update-ca-certificates` calls `tool` for
 /// this system only. Returns the path of its list of certificates.
-fn debian(root: &Path, tool: &Path) -> PathBuf {
+pub(crate) fn debian(root: &Path, tool: &Path) -> PathBuf {
     for directory in ["usr/local/share/ca-certificates", "usr/sbin", "etc/ssl/certs", "hooks"] {
         std::fs::create_dir_all(root.join(directory)).unwrap();
     }
@@ -33,7 +33,7 @@ fn debian(root: &Path, tool: &Path) -> PathBuf {
     root.join("etc/ssl/certs/ca-certificates.crt")
 }
 
-fn executable(path: &Path, script: &str) {
+pub(crate) fn executable(path: &Path, script: &str) {
     std::fs::write(path, script).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }

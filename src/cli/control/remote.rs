@@ -201,7 +201,18 @@ fn parse(url: &str) -> VerbResult<(String, u16, bool)> {
 }
 
 /// Reads the control password from the first line of a file that only its owner can read.
-fn password_of(file: &Path) -> VerbResult<String> {
+pub(in crate::cli) fn password_of(file: &Path) -> VerbResult<String> {
+    match private_text(file)?.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(VerbFailure::usage(format_args!(
+            "{} has no password in its first line",
+            file.display()
+        ))),
+    }
+}
+
+/// Reads a file with passwords that only its owner can read.
+pub(in crate::cli) fn private_text(file: &Path) -> VerbResult<String> {
     let path = file.display();
     let unreadable = |error: &dyn std::error::Error| {
         VerbFailure::failed(format_args!("{path} cannot be read"), error)
@@ -214,11 +225,7 @@ fn password_of(file: &Path) -> VerbResult<String> {
         ));
     }
     let bytes = small_file::read(file).map_err(|error| unreadable(&error))?.unwrap_or_default();
-    let text = String::from_utf8(bytes).map_err(|error| unreadable(&error))?;
-    match text.lines().next() {
-        Some(line) if !line.is_empty() => Ok(line.to_owned()),
-        _ => Err(VerbFailure::usage(format_args!("{path} has no password in its first line"))),
-    }
+    String::from_utf8(bytes).map_err(|error| unreadable(&error))
 }
 
 /// The login with the control password, for which any user name is accepted.

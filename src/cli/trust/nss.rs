@@ -73,9 +73,13 @@ pub(super) fn databases(home: &Path, data_home: &Path, has_chromium: bool) -> Ve
     if has_chromium && !found.iter().any(|one| one.path == own || one.path == shared) {
         found.insert(0, Database { browser: "Chromium", path: own, exists: false });
     }
-    let profiles = FIREFOX.iter().flat_map(|below| profiles_of(&home.join(below)));
-    found.extend(profiles.map(|path| at("Firefox", path)));
+    found.extend(firefox_profiles(home).into_iter().map(|path| at("Firefox", path)));
     found
+}
+
+/// Returns the directories of all Firefox profiles.
+pub(super) fn firefox_profiles(home: &Path) -> Vec<PathBuf> {
+    FIREFOX.iter().flat_map(|below| profiles_of(&home.join(below))).collect()
 }
 
 fn profiles_of(directory: &Path) -> Vec<PathBuf> {
@@ -153,6 +157,14 @@ impl Database {
             programs::run(tool, &line, "").is_ok_and(|ran| is_ours(name, &ran.out, ours))
         });
         names
+    }
+
+    /// Whether the database has neither certificates nor keys. False if it cannot be read.
+    pub(super) fn is_empty(&self, tool: &Path) -> bool {
+        let list = |words: &[&str]| programs::run(tool, &self.line(words), "");
+        // Without keys, the tool fails and says so in its output.
+        list(&["-L"]).is_ok_and(|ran| ran.success && nicknames(&ran.out).is_empty())
+            && list(&["-K"]).is_ok_and(|ran| !ran.success && ran.out.contains("no keys found"))
     }
 
     fn nicknames(&self, tool: &Path) -> Vec<String> {

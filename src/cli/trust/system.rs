@@ -24,6 +24,8 @@ struct StoreKind {
     tool: &'static str,
     /// The extension of the administrator's files.
     ending: &'static str,
+    /// The file with all certificates that the tool makes, for programs that read one file.
+    bundle: &'static str,
 }
 
 /// The known kinds. A system has the first kind whose directory and tool both exist, because
@@ -34,24 +36,28 @@ const KINDS: [StoreKind; 4] = [
         directory: "usr/local/share/ca-certificates",
         tool: "update-ca-certificates",
         ending: "crt",
+        bundle: "/etc/ssl/certs/ca-certificates.crt",
     },
     StoreKind {
         system: "openSUSE",
         directory: "etc/pki/trust/anchors",
         tool: "update-ca-certificates",
         ending: "pem",
+        bundle: "/var/lib/ca-certificates/ca-bundle.pem",
     },
     StoreKind {
         system: "Fedora",
         directory: "etc/pki/ca-trust/source/anchors",
         tool: "update-ca-trust",
         ending: "pem",
+        bundle: "/etc/pki/tls/certs/ca-bundle.crt",
     },
     StoreKind {
         system: "Arch",
         directory: "etc/ca-certificates/trust-source/anchors",
         tool: "update-ca-trust",
         ending: "crt",
+        bundle: "/etc/ssl/certs/ca-certificates.crt",
     },
 ];
 
@@ -103,6 +109,21 @@ impl System {
         Self { store, macos: cfg!(target_os = "macos") }
     }
 
+    /// Whether the system has a store of a known kind.
+    pub(super) fn is_known(&self) -> bool {
+        self.store.is_some()
+    }
+
+    /// Returns the file with all certificates.
+    pub(super) fn bundle(&self) -> Option<&'static str> {
+        self.store.as_ref().map(|store| store.kind.bundle)
+    }
+
+    /// Whether this user may change the store.
+    pub(super) fn is_writable(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.writable)
+    }
+
     /// Returns the name shown to the user.
     pub(super) fn name(&self) -> String {
         match &self.store {
@@ -115,6 +136,12 @@ impl System {
     pub(super) fn file_of(&self, ours: &OwnCertificates) -> Option<&Path> {
         let store = self.store.as_ref()?;
         store.files.iter().map(PathBuf::as_path).find(|path| ours.has_file(path))
+    }
+
+    /// Returns the path of a new file for the certificate with this mark.
+    pub(super) fn new_file(&self, mark: &str) -> Option<PathBuf> {
+        let store = self.store.as_ref()?;
+        Some(store.directory.join(format!("wwwoffle-{mark}.{}", store.kind.ending)))
     }
 
     /// Plans the steps to add `certificate`.
@@ -152,6 +179,11 @@ impl System {
         let theirs = store.files.iter().filter(|path| ours.has_file(path));
         let steps: Vec<TrustStep> = theirs.cloned().map(TrustStep::Remove).collect();
         if steps.is_empty() { TrustPlan::Nothing } else { store.change(steps, "") }
+    }
+
+    /// Plans to make the lists that programs read again.
+    pub(super) fn refresh(&self) -> TrustPlan {
+        self.store.as_ref().map_or(TrustPlan::Nothing, |store| store.change(Vec::new(), ""))
     }
 
     fn manual_plan(&self, commands: Vec<String>) -> TrustPlan {
