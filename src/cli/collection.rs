@@ -5,7 +5,7 @@ use std::path::Path;
 use wwwoffle_archive::collection_in;
 use wwwoffle_url::url_encode_form_args;
 
-use super::args::{CollectionFlags, CollectionVerb, ImportArgs, MemberFlags};
+use super::args::{CollectionFlags, CollectionVerb, ImportArgs, MemberFlags, ProfileArgs};
 use super::control::Control;
 use super::failure::{VerbFailure, VerbResult};
 use super::files::{print_json, print_lines};
@@ -50,7 +50,7 @@ pub(super) fn run(verb: CollectionVerb, context: &mut VerbContext<'_>) -> VerbRe
             )
         }
         CollectionVerb::Add { members, from, name, urls } => {
-            let urls = get::with_urls_of(from.as_deref(), urls, terminal)?;
+            let urls = get::with_urls_of(from.as_deref(), &ProfileArgs::default(), urls, terminal)?;
             change(&control, &name, (urls, members), true, terminal)
         }
         CollectionVerb::Rm { members, name, urls } => {

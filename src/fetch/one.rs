@@ -69,7 +69,7 @@ pub(super) async fn finish_answered(
     let Some(outgoing) = context.storage.store.queued(key).await? else { return Ok(None) };
     let answered = Box::pin(super::attempt::answer_from_spool(context, &outgoing)).await;
     let Some(mut verdict) = answered else { return Ok(None) };
-    queue_following(context, &mut verdict).await?;
+    queue_following(context, outgoing.summary.place.owner(), &mut verdict).await?;
     record_verdict(context, outgoing, verdict).await
 }
 

@@ -238,7 +238,7 @@ async fn marked_version(
     let note = move |counts| page::marked_note(&shell, &url, (&before, &after), counts);
     let (copy, marked) = versions::mark_changes(&context.storage, &found, (from, to), note).await?;
     let url = copy.entry.url();
-    let body = base_element::insert_base(body::from_bytes(marked), url).await;
+    let body = base_element::insert_base(body::from_bytes(marked), url, None).await;
     let html = Some("text/html; charset=utf-8");
     let mut response = caller.other(StatusCode::OK, html, body);
     isolate(response.headers_mut());

@@ -26,6 +26,7 @@ use crate::base::blocking::blocking;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::storage::lists::describe::Pages;
+use crate::storage::lists::document::DocumentConverter;
 use crate::storage::store::timestamp;
 
 /// The number of places that are compared with the catalogue in one query, and of removals that are
@@ -423,7 +424,8 @@ impl Tier {
     async fn text(&self, entry: &Entry) -> Option<EntryText> {
         let entry = entry.clone();
         // References are not needed, so it does not matter which hosts are ours.
-        let read = blocking(move || Pages { local: LocalHost::default() }.describe(&entry)).await?;
+        let pages = Pages { local: LocalHost::default(), documents: DocumentConverter::default() };
+        let read = blocking(move || pages.describe(&entry)).await?;
         let title = words(&read.title.unwrap_or_default(), MAX_TITLE);
         let text = words(&read.text, MAX_WORDS);
         let has_words = !title.is_empty() || !text.is_empty();

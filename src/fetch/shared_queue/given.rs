@@ -135,7 +135,7 @@ impl GivenRequests {
         match one::finish_answered(context, key).await {
             Ok(Some(event)) => {
                 info!(url = outgoing.summary.place.url(), "another node has fetched it");
-                context.fetcher.send_event(event);
+                context.fetcher.send_event(outgoing.summary.place.owner(), event);
             }
             Ok(None) => {}
             Err(error) => warn!(error = error_chain(&error), "a response cannot be recorded"),

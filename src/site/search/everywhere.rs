@@ -127,12 +127,19 @@ pub(super) async fn show(
 ) -> (SearchQuery, SearchResult) {
     let kind = form.value("type").and_then(|text| text.trim().parse().ok());
     let text = |name: &str| form.value(name).unwrap_or_default().to_owned();
-    let typed =
-        SearchQuery { words: text("q"), host: text("host"), kind, is_everywhere: Some(true) };
+    let typed = SearchQuery {
+        words: text("q"),
+        host: text("host"),
+        kind,
+        is_everywhere: Some(true),
+        ..SearchQuery::default()
+    };
     let result = match search(caller, form, limit, page::hits_that_fit).await {
         Ok(found) => {
             let next = found.next.as_deref().map(|next| super::arguments(&typed, next));
-            SearchResult::Found(found, next)
+            // The icons of other nodes are not here.
+            let icons = vec![None; found.hits.len()];
+            SearchResult::Found(found, icons, next)
         }
         Err(why) => SearchResult::Refused(why.text()),
     };
