@@ -6,6 +6,7 @@ use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
 use crate::page::{RenderedPage, Shell, links, view};
 use crate::proxy::captures::CaptureFault;
+use crate::site::lists::page::room::without_long_link;
 
 /// The content of the page.
 #[derive(Debug)]
@@ -36,7 +37,9 @@ pub fn page(shell: &Shell, captures: &CapturesPage<'_>) -> RenderedPage {
     let results = captures.results.map(|results| results.iter().map(row).collect::<Vec<_>>());
     let has_no_gates = matches!(captures.fault, Some(CaptureFault::NoGates));
     let view = view! {
-        url: ShownUrl::new(captures.url),
+        url: without_long_link(ShownUrl::new(captures.url)),
+        // The URL as the value of a form field; `None` if a form cannot send it.
+        href: ShownUrl::new(captures.url).href,
         gates: captures.gates,
         fault: captures.fault.map(words),
         results,
@@ -56,7 +59,9 @@ fn words(fault: &CaptureFault) -> Text {
         ),
         CaptureFault::Offline => tr("You are offline. Go online to look it up."),
         CaptureFault::Missing => tr("no copy"),
-        CaptureFault::OtherPage(url) => tr("only a copy of {url}").with("url", shown::address(url)),
+        CaptureFault::OtherPage(url) => {
+            tr("only a copy of {url}").with("url", ShownUrl::new(url).text)
+        }
         other => tr("{fact}").with("fact", shown::text(&other.to_string())),
     }
 }
