@@ -156,7 +156,7 @@ fn a_bad_archive_is_reported() {
     on("other", dated.clone().field("Link", "<http://evil.example/>; rel=original"));
     on("date", Answer::html("x").field("Memento-Datetime", "yesterday"));
     on("missing", Answer::new(404, "text/html", "x").field("Memento-Datetime", DATE));
-    archive.on(&format!("/web/{}", at("close")), |exchange| exchange.reset());
+    archive.on(&format!("/web/{}", at("close")), crate::harness::origin::Exchange::reset);
     for (path, why) in [
         ("loop", "has no capture"),
         ("plain", "status 200 and without a capture"),
@@ -261,10 +261,9 @@ fn a_page_that_says_404_gets_a_banner() {
     let page = "<!doctype html><title>404</title><p>We moved";
     site.on("*", move |exchange| {
         let (status, kind) = match exchange.seen.target.rsplit('/').next().unwrap() {
-            "404" => (404, "text/html"),
+            "404" | "ours" => (404, "text/html"),
             "410" => (410, "text/html; charset=utf-8"),
             "text" => (404, "text/plain"),
-            "ours" => (404, "text/html"),
             _ => (200, "text/html"),
         };
         exchange.answer(&Answer::new(status, kind, page))

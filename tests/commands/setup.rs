@@ -108,7 +108,7 @@ fn tree(root: &Path, without: &[&str]) -> BTreeMap<PathBuf, String> {
                 open.push(path);
                 String::new()
             } else if about.is_symlink() {
-                format!("{:?}", std::fs::read_link(&path).unwrap())
+                std::fs::read_link(&path).unwrap().display().to_string()
             } else {
                 format!("{:?}", String::from_utf8_lossy(&std::fs::read(&path).unwrap()))
             };
@@ -163,7 +163,7 @@ fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     let refused = answered(&daemon, &[], "no\n");
     assert_eq!((refused.status, refused.err.as_str()), (1, "wwwoffle: nothing was changed\n"));
     for want in [
-        &format!("    - EDITOR=vi\n    + # Written by"),
+        "    - EDITOR=vi\n    + # Written by",
         &format!("    + http_proxy=http://{host}:{port}\n"),
         "    org.gnome.system.proxy mode: default -> 'manual'\n",
         &format!("kioslaverc [Proxy Settings] httpProxy: default -> http://{host} {port}\n"),
@@ -508,7 +508,7 @@ fn open_in(root: &Path, program: &Path, arguments: &[&str], url: &str) {
     command.args(["--mount", "sh", "-c", script]).arg(root).arg(program).args(arguments).arg(url);
     command.env("HOME", home.path()).current_dir(home.path());
     let ran = run(command, None);
-    println!("{ran:?}");
+    eprintln!("{ran:?}");
 }
 
 #[test]

@@ -11,6 +11,7 @@ use wwwoffle_api::scope::Scope;
 
 /// The arguments of `get`.
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags as they are typed")]
 pub(crate) struct GetArgs {
     /// Fetch the pages again even if they are stored.
     #[arg(long)]

@@ -66,7 +66,7 @@ pub(super) fn is_public_name(host: &str) -> bool {
     let is_internal = |suffix: &&str| {
         host.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
     };
-    !is_address && host.contains('.') && !INTERNAL.iter().any(|suffix| is_internal(&suffix))
+    !is_address && host.contains('.') && !INTERNAL.iter().any(is_internal)
 }
 
 /// The address that asks a TimeGate about `url`.
@@ -77,7 +77,7 @@ pub(super) fn question(gate: &str, url: &str) -> String {
     format!("{gate}{url}")
 }
 
-/// The address of the unmodified capture. Many archives (pywb, OpenWayback) give it for `id_` after
+/// The address of the unmodified capture. Many archives (pywb, `OpenWayback`) give it for `id_` after
 /// the time. `None` if the address has no time, or names the unmodified capture already.
 pub(super) fn raw_address(memento: &str) -> Option<String> {
     let mut at = memento.find("://")? + 3;

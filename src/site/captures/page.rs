@@ -25,12 +25,12 @@ pub struct CapturesPage<'a> {
 #[must_use]
 pub fn page(shell: &Shell, captures: &CapturesPage<'_>) -> RenderedPage {
     let row = |(gate, found): &(String, Result<Timestamp, CaptureFault>)| {
-        let captured = found.as_ref().ok();
+        let time = found.as_ref().ok();
         view! {
             gate,
-            captured: captured.map(|captured| ShownTime::new(*captured, &shell.zone)),
+            captured: time.map(|time| ShownTime::new(*time, &shell.zone)),
             // The time as the value of a form field.
-            at: captured.map(ToString::to_string),
+            at: time.map(ToString::to_string),
             fault: found.as_ref().err().map(words),
         }
     };

@@ -163,7 +163,8 @@ mod tests {
             let mut report = wwwoffle_api::runs::Report::default();
             report.counts.fetched = fetched;
             report.counts.bytes = fetched * 1_000;
-            let (id, start, spec) = ("1".to_owned(), String::new(), Default::default());
+            let (id, start, spec) =
+                ("1".to_owned(), String::new(), wwwoffle_api::fetch_spec::FetchSpec::default());
             RunItem { id, owner: None, start, spec, begun: time(), ended, waiting, report }
         };
         assert_eq!(gauges.measure(&[run(0, 40, None)], true)[0].seconds_left, None);

@@ -73,10 +73,10 @@ fn members_are_added_once_removed_and_restored() {
     file.save(&named("Tea"), ID, at(1)).unwrap();
     let [a, b] = [page("http://a.example/"), page("http://b.example/")];
     assert_eq!(file.add(ID, &[a.clone(), b.clone(), a.clone()], at(2)).unwrap(), 2);
-    assert_eq!(file.add(ID, &[a.clone()], at(3)).unwrap(), 0);
+    assert_eq!(file.add(ID, std::slice::from_ref(&a), at(3)).unwrap(), 0);
     let members = |file: &CollectionFile| keys(&file.find(ID).unwrap().members);
-    let (removal, count) = file.remove(ID, &keys(&[a.clone()]), at(4)).unwrap();
-    assert_eq!((count, members(&file)), (1, keys(&[b.clone()])));
+    let (removal, count) = file.remove(ID, &keys(std::slice::from_ref(&a)), at(4)).unwrap();
+    assert_eq!((count, members(&file)), (1, keys(std::slice::from_ref(&b))));
     assert_eq!(file.restore(&removal, at(5)).unwrap(), ID);
     assert_eq!(members(&file), keys(&[b, a]));
     assert!(matches!(file.restore(&removal, at(6)), Err(CollectionError::TooLate)));

@@ -70,7 +70,7 @@ struct ChangeMarks {
     counts: MarkCounts,
 }
 
-/// ChangeMarks the changes from `old` to `new`, which are HTML. `note` makes the HTML that is shown at the
+/// Marks the changes from `old` to `new`, which are HTML. `note` makes the HTML that is shown at the
 /// top. `None` if a version cannot be parsed within the bounds.
 #[must_use]
 pub fn mark(old: &str, new: &str, note: impl FnOnce(MarkCounts) -> String) -> Option<String> {
@@ -170,7 +170,7 @@ fn escape(text: &str, html: &mut String) {
 enum Walk {
     /// Collects them, and notes whether there are too many.
     Read(Vec<PageWord>, bool),
-    /// ChangeMarks them.
+    /// Marks them.
     Write(MarkWriter),
 }
 
@@ -455,7 +455,10 @@ mod tests {
     fn large_pages_are_marked_within_bounds() {
         let many = |word: &str, count: usize| word.repeat(count);
         let numbers = |from: usize| -> String {
-            (from..from + 100_000).map(|number| format!("{} ", number * 7)).collect()
+            (from..from + 100_000)
+                .map(|number| (number * 7).to_string())
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         for (old, new) in [
             (numbers(0), numbers(50_000)),
