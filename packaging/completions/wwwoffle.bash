@@ -31,6 +31,9 @@ _wwwoffle() {
             wwwoffle,cat)
                 cmd="wwwoffle__subcmd__cat"
                 ;;
+            wwwoffle,collection)
+                cmd="wwwoffle__subcmd__collection"
+                ;;
             wwwoffle,config)
                 cmd="wwwoffle__subcmd__config"
                 ;;
@@ -154,6 +157,42 @@ _wwwoffle() {
             wwwoffle__subcmd__ca,uninstall)
                 cmd="wwwoffle__subcmd__ca__subcmd__uninstall"
                 ;;
+            wwwoffle__subcmd__collection,add)
+                cmd="wwwoffle__subcmd__collection__subcmd__add"
+                ;;
+            wwwoffle__subcmd__collection,create)
+                cmd="wwwoffle__subcmd__collection__subcmd__create"
+                ;;
+            wwwoffle__subcmd__collection,delete)
+                cmd="wwwoffle__subcmd__collection__subcmd__delete"
+                ;;
+            wwwoffle__subcmd__collection,edit)
+                cmd="wwwoffle__subcmd__collection__subcmd__edit"
+                ;;
+            wwwoffle__subcmd__collection,fetch)
+                cmd="wwwoffle__subcmd__collection__subcmd__fetch"
+                ;;
+            wwwoffle__subcmd__collection,import)
+                cmd="wwwoffle__subcmd__collection__subcmd__import"
+                ;;
+            wwwoffle__subcmd__collection,list)
+                cmd="wwwoffle__subcmd__collection__subcmd__list"
+                ;;
+            wwwoffle__subcmd__collection,restore)
+                cmd="wwwoffle__subcmd__collection__subcmd__restore"
+                ;;
+            wwwoffle__subcmd__collection,rm)
+                cmd="wwwoffle__subcmd__collection__subcmd__rm"
+                ;;
+            wwwoffle__subcmd__collection,schedule)
+                cmd="wwwoffle__subcmd__collection__subcmd__schedule"
+                ;;
+            wwwoffle__subcmd__collection,share)
+                cmd="wwwoffle__subcmd__collection__subcmd__share"
+                ;;
+            wwwoffle__subcmd__collection,show)
+                cmd="wwwoffle__subcmd__collection__subcmd__show"
+                ;;
             wwwoffle__subcmd__config,add)
                 cmd="wwwoffle__subcmd__config__subcmd__add"
                 ;;
@@ -224,7 +263,7 @@ _wwwoffle() {
 
     case "${cmd}" in
         wwwoffle)
-            opts="-h -V --config --spool --daemon --password-file --ca --help --version browse run serve stop status online offline autodial auto get runs downloads usage queue fetch monitor ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca setup service hash url help"
+            opts="-h -V --config --spool --daemon --password-file --ca --help --version browse run serve stop status online offline autodial auto get runs downloads usage queue fetch monitor collection ls search reindex cat info history purge pin unpin rm fsck mv write gzip gunzip import export config passwd ca setup service hash url help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -422,6 +461,252 @@ _wwwoffle() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection)
+            opts="-h --help list show create edit add rm delete restore fetch schedule share import"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__add)
+            opts="-h --site --search --from --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --site)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --search)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__create)
+            opts="-h --note --colour --for-everyone --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --note)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --colour)
+                    COMPREPLY=($(compgen -W "grey red orange green teal blue purple" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__delete)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__edit)
+            opts="-h --rename --note --colour --for-everyone --private --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --rename)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --note)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --colour)
+                    COMPREPLY=($(compgen -W "grey red orange green teal blue purple" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__fetch)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__import)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__list)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__restore)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__rm)
+            opts="-h --site --search --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --site)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --search)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__schedule)
+            opts="-h --never --cron --each-session --hourly --daily --weekly --monthly --at --months --days --weekdays --hours --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --cron)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --at)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --months)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --weekdays)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --hours)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__share)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        wwwoffle__subcmd__collection__subcmd__show)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -692,7 +977,7 @@ _wwwoffle() {
             return 0
             ;;
         wwwoffle__subcmd__export)
-            opts="-h --host --since --until --max-size --url-spec --owner --search --session --page --no-sub-resources --versions --queue --json --unchanged --help"
+            opts="-h --host --since --until --max-size --url-spec --owner --search --session --page --collection --no-sub-resources --versions --queue --json --unchanged --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -731,6 +1016,10 @@ _wwwoffle() {
                     return 0
                     ;;
                 --page)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --collection)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -990,7 +1279,7 @@ _wwwoffle() {
             return 0
             ;;
         wwwoffle__subcmd__ls)
-            opts="-h --json --sort --host --site --type --status --text --since --until --pages --owner --limit --all --help"
+            opts="-h --json --sort --host --site --type --status --text --since --until --pages --collection --owner --limit --all --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1025,6 +1314,10 @@ _wwwoffle() {
                     return 0
                     ;;
                 --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --collection)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1388,7 +1681,7 @@ _wwwoffle() {
             return 0
             ;;
         wwwoffle__subcmd__search)
-            opts="-h --json --host --site --type --status --text --since --until --pages --owner --limit --help"
+            opts="-h --json --host --site --type --status --text --since --until --pages --collection --owner --limit --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1419,6 +1712,10 @@ _wwwoffle() {
                     return 0
                     ;;
                 --until)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --collection)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

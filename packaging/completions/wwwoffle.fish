@@ -47,6 +47,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "usage" -d 'List w
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "queue" -d 'List the requests that wait to be fetched, in order, or change the order'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "fetch" -d 'Fetch the queue now'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "monitor" -d 'Fetch pages again on a schedule'
+complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "collection" -d 'Put pages, sites and searches into collections, which are fetched and shared as one'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "ls" -d 'List the entries of the spool'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "search" -d 'Find stored pages by their words'
 complete -c wwwoffle -n "__fish_wwwoffle_needs_command" -f -a "reindex" -d 'Rebuild the index of the spool, which lists and search use, from the files'
@@ -207,6 +208,71 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand monitor; and __fish_se
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand monitor; and __fish_seen_subcommand_from diff" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand monitor; and __fish_seen_subcommand_from rm" -l all -d 'All monitored pages'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand monitor; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "list" -d 'List the collections'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "show" -d 'Show a collection and its members'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "create" -d 'Make a collection'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "edit" -d 'Change the name, the note or the colour of a collection, or who sees it'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "add" -d 'Add pages, sites and searches to a collection'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "rm" -d 'Remove pages, sites and searches from a collection. Their saved copies stay'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "delete" -d 'Delete a collection. The saved pages stay'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "restore" -d 'Undo the deletion of a collection, within an hour'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "fetch" -d 'Fetch the pages of a collection again'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "schedule" -d 'Keep a collection up to date: fetch its pages on a schedule'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "share" -d 'Print a collection as a file for `import`, without the pages'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and not __fish_seen_subcommand_from list show create edit add rm delete restore fetch schedule share import" -f -a "import" -d 'Make a collection of a file of another wwwoffle. If it is a WACZ, also import its pages'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from list" -l json -d 'Print JSON'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from list" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from show" -l json -d 'Print JSON'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from create" -l note -d 'A note about it' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from create" -l colour -d 'Its colour' -r -f -a "grey\t''
+red\t''
+orange\t''
+green\t''
+teal\t''
+blue\t''
+purple\t''"
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from create" -l for-everyone -d 'Everyone who uses this proxy sees it'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from create" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -l rename -d 'The new name' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -l note -d 'A note about it' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -l colour -d 'Its colour' -r -f -a "grey\t''
+red\t''
+orange\t''
+green\t''
+teal\t''
+blue\t''
+purple\t''"
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -l for-everyone -d 'Everyone who uses this proxy sees it'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -l private -d 'Only you see it'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from edit" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from add" -l site -d 'A site, such as example.co.uk: everything that is saved of it; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from add" -l search -d 'A search: the pages that have these words; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from add" -l from -d 'Also add all URLs in this file: a page, bookmarks or any text; - is standard input' -r -F
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from rm" -l site -d 'A site, such as example.co.uk: everything that is saved of it; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from rm" -l search -d 'A search: the pages that have these words; may be repeated' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from rm" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from delete" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from restore" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from fetch" -l json -d 'Print JSON'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from fetch" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l cron -d 'A cron line: minute, hour, day of the month, month, day of the week' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l at -d 'The time of day' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l months -d 'Only in these months, 1 to 12 or jan to dec' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l days -d 'Only on these days of the month' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l weekdays -d 'Only on these days of the week, 0 to 6 or sun to sat' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l hours -d 'At these hours, 0 to 23' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l never -d 'End the schedule'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l each-session -d 'Once in each session: each time the proxy goes online'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l hourly -d 'Every hour'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l daily -d 'Every day'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l weekly -d 'Every week, on Sunday unless --weekdays says another day'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -l monthly -d 'Every month, on the first unless --days says other days'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from schedule" -s h -l help -d 'Print help'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from share" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand collection; and __fish_seen_subcommand_from import" -s h -l help -d 'Print help'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l sort -d 'Sort by name, stored, used, day, domain, type, size or random. Without an order, a filter or a list that needs the index, the entries are listed as they are found in the spool' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l host -d 'Only entries of this host, such as example.org or example.org:8080 (without the default port)' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l site -d 'Only entries of all hosts of this site, such as example.co.uk' -r
@@ -215,6 +281,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l status -d 'Only
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l text -d 'Only entries with this text in the URL or the title' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l since -d 'Only entries stored since this time: 2026-11-20 or 2026-11-20T13:00:00Z' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l until -d 'Only entries stored until this time, or until the end of this day' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l collection -d 'Only entries of this collection: its name or its id' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l owner -d 'Only entries of this owner: local, user:NAME, client:ADDRESS, or all for public entries' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l limit -d 'List at most this many' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand ls" -l json -d 'Print JSON, one entry a line'
@@ -228,6 +295,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l status -d '
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l text -d 'Only entries with this text in the URL or the title' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l since -d 'Only entries stored since this time: 2026-11-20 or 2026-11-20T13:00:00Z' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l until -d 'Only entries stored until this time, or until the end of this day' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l collection -d 'Only entries of this collection: its name or its id' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l owner -d 'Only entries of this owner: local, user:NAME, client:ADDRESS, or all for public entries' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l limit -d 'List at most this many' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand search" -l json -d 'Print JSON, one page a line'
@@ -295,6 +363,7 @@ complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l owner -d 'A
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l search -d 'Only pages with these words, as `wwwoffle search` finds them' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l session -d 'Only entries fetched in one online session: latest, or a number of sessions back, such as 1' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l page -d 'Only this page' -r
+complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l collection -d 'Only the pages, sites and searches of this collection: its name or its id' -r
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l no-sub-resources -d 'Omit images, styles, fonts and scripts of matching pages unless they match themselves'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l versions -d 'Also export the older versions'
 complete -c wwwoffle -n "__fish_wwwoffle_using_subcommand export" -l queue -d 'Export the queue as a bundle instead, for `wwwoffle fetch --bundle` on an online machine. Forms and requests with a cookie or a login are left out'
