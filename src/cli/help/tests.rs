@@ -32,8 +32,8 @@ fn every_verb_is_in_one_group_and_the_first_has_five() {
 fn the_help_lists_the_verbs_by_task_and_fits_a_terminal() {
     let text = help(&["--help"]);
     assert_eq!(text, help(&["help"]), "both are the same");
-    let begin = text.find("\nBegin here:\n  browse     Start a browser").expect(&text);
-    let store = text.find("\nStore pages:\n  get        Store pages").expect(&text);
+    let begin = text.find("\nBegin here:\n  browse      Start a browser").expect(&text);
+    let store = text.find("\nStore pages:\n  get         Store pages").expect(&text);
     assert!(begin < store && text.contains("\nOptions:\n"), "{text}");
     assert!(text.contains("\nExit statuses:\n   0  done\n"), "{text}");
 }

@@ -30,6 +30,9 @@ const ROOM: usize = 80_000;
 /// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_500;
 
+/// Maximum size of a link to marked changes, in bytes; a row has two more links that are as long.
+const MARKED_LINK: usize = 8 << 10;
+
 /// Number of text lines in which a version differs from the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LineCounts {
@@ -116,6 +119,7 @@ fn version_row(
     let marked = before.filter(|before| [version, before].iter().all(|one| is_html(one)));
     let marked =
         marked.map(|before| marked_path(href, before.stored, (version.stored, version.received)));
+    let marked = marked.filter(|path| written(path) <= MARKED_LINK);
     let path = version_path(href, (version.stored, version.received));
     let content_type = version.content_type.as_deref().map(shown::text);
     let kind =
@@ -141,7 +145,7 @@ fn version_row(
         // `None` if there is no previous version.
         diff,
         // Address, without scheme and host, of the version with its changes marked; `None` if it is
-        // not a web page.
+        // not a web page, or if its URL is long.
         marked,
     };
     (row, cost)
