@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
 use crate::harness::tools::python_with;
-use crate::harness::{Answer, Daemon, Origin};
+use crate::harness::{Answer, Daemon, Exchange, Origin};
 
 /// A page of a host that does not exist.
 const GONE: &str = "http://gone.invalid/page?a=b";
@@ -156,7 +156,8 @@ fn a_bad_archive_is_reported() {
     on("other", dated.clone().field("Link", "<http://evil.example/>; rel=original"));
     on("date", Answer::html("x").field("Memento-Datetime", "yesterday"));
     on("missing", Answer::new(404, "text/html", "x").field("Memento-Datetime", DATE));
-    archive.on(&format!("/web/{}", at("close")), crate::harness::origin::Exchange::reset);
+    let reset = |exchange: &mut Exchange<'_>| exchange.reset();
+    archive.on(&format!("/web/{}", at("close")), reset);
     for (path, why) in [
         ("loop", "has no capture"),
         ("plain", "status 200 and without a capture"),
