@@ -207,6 +207,8 @@ pub fn one(shell: &Shell, shown: &ShownCollection<'_>) -> RenderedPage {
     let view = view! {
         id: &collection.id,
         path: address(&collection.id),
+        // The command that exports the collection into a folder.
+        command: format!("wwwoffle export --collection {} stick/", collection.id),
         name: shown::text(&collection.name),
         note: note_lines(&collection.note),
         colour: collection.colour.as_str(),

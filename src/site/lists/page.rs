@@ -115,6 +115,7 @@ pub fn page(
         }
         None => {}
     }
+    let site = shown.path.strip_prefix("site/").filter(|site| !site.is_empty());
     let can_choose = rows.iter().any(|row| row.value.is_some());
     let next = found.as_ref().and_then(|found| found.next.as_deref());
     let mut view = view! {
@@ -140,9 +141,9 @@ pub fn page(
             fetch: links::fetch(&url),
         }),
         // Address of the tree of the site of the list.
-        tree: shown.path.strip_prefix("site/").map(tree::address),
+        tree: site.map(tree::address),
         // Address of the page that adds the site of the list to a collection.
-        collect: shown.path.strip_prefix("site/").map(choose::of_site),
+        collect: site.map(choose::of_site),
         // The list as a whole, with all its pages.
         whole: view! {
             // Number of entries, if known.

@@ -34,6 +34,9 @@ const HIT: usize = 600;
 /// Size of a request without its variable texts, in bytes.
 const REQUEST: usize = 350;
 
+/// Maximum length of the arguments of a search that can be added to a collection, in bytes.
+const LONGEST_ARGUMENTS: usize = 6_000;
+
 /// Size of the markup around a highlighted piece, in bytes.
 const MARK: usize = 13;
 
@@ -149,7 +152,7 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
         // Whether one of the fields is used that are folded otherwise.
         is_narrowed: [&typed.since, &typed.until, &typed.collection].iter().any(|it| !it.is_empty()),
         // Address of the page that adds the search to a collection.
-        collect: found.map(|_| choose::of_search(&arguments_of(&typed.saved()))),
+        collect: found.and_then(|_| collect_address(typed)),
         // Empty without other nodes.
         scopes: typed.is_everywhere.map(scopes).unwrap_or_default(),
         asked: address.is_some() || refused.is_some() || found.is_some(),
@@ -164,6 +167,26 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
         incomplete: found.is_some_and(|found| found.incomplete),
     };
     shell.page("search.html", 200, &view)
+}
+
+/// Returns the address of the page that adds a search to a collection; `None` for a long search,
+/// which no collection takes.
+fn collect_address(typed: &SearchQuery) -> Option<String> {
+    let arguments = arguments_of(&without_credentials(typed));
+    (arguments.len() <= LONGEST_ARGUMENTS).then(|| choose::of_search(&arguments))
+}
+
+/// Returns the search without passwords, because addresses of pages are visible.
+fn without_credentials(typed: &SearchQuery) -> SavedSearch {
+    let shown = |text: &str| shown::without_any_credentials(text);
+    let SavedSearch { words, host, class, since, until } = typed.saved();
+    SavedSearch {
+        words: shown(&words),
+        host: shown(&host),
+        class,
+        since: shown(&since),
+        until: shown(&until),
+    }
 }
 
 /// Returns the collections that can be chosen.
@@ -336,7 +359,7 @@ mod tests {
                 since: text.clone(),
                 until: text.clone(),
                 collection: text.clone(),
-                collections: vec![(text.clone(), text.clone())],
+                collections: vec![("00000000000000aa".into(), text.clone())],
                 is_everywhere: Some(true),
             };
             assert_harmless(&page_of(
