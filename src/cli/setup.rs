@@ -302,11 +302,15 @@ fn undo(
     if !typed.yes && !is_confirmed("restore their former state?", terminal)? {
         return Err(VerbFailure::plain("nothing was changed"));
     }
-    let (mut failed, mut kept) = (Vec::new(), Vec::new());
+    let has_service = changes.iter().any(|one| matches!(one.change, MachineChange::Service(_)));
+    let (mut failed, mut kept, mut is_configured) = (Vec::new(), Vec::new(), false);
     for recorded in changes {
         let name = shown::line(&recorded.change.name());
         match recorded.change.undo(machine.settings) {
-            Ok(Undone::Restored) => tell(terminal.stdout, format_args!("{name}: restored")),
+            Ok(Undone::Restored) => {
+                is_configured |= recorded.change.is_configuration();
+                tell(terminal.stdout, format_args!("{name}: restored"));
+            }
             Ok(Undone::Already) => tell(terminal.stdout, format_args!("{name}: unchanged")),
             Ok(Undone::Kept(why)) => {
                 let why = shown::line(&why);
@@ -321,6 +325,15 @@ fn undo(
                 failed.push(recorded);
             }
         }
+    }
+    if is_configured && !has_service && matches!(machine.settings.daemon(), Ok(Some(_))) {
+        tell(
+            terminal.stdout,
+            format_args!(
+                "daemon: by hand: restart it with the former configuration: `wwwoffle stop`, then \
+                 `wwwoffle serve`"
+            ),
+        );
     }
     let (has_failed, has_kept) = (!failed.is_empty(), !kept.is_empty());
     failed.extend(kept);

@@ -58,6 +58,11 @@ impl MachineChange {
         }
     }
 
+    /// Whether the configuration of the daemon is changed.
+    pub(super) fn is_configuration(&self) -> bool {
+        matches!(self, Self::Keyed(change) if change.is_configuration())
+    }
+
     /// Returns the lines that show the change, before and after.
     pub(super) fn lines(&self) -> Vec<String> {
         match self {

@@ -89,10 +89,12 @@ pub(super) fn plan(
     if wanted.is_some() && change.as_ref().is_some_and(|change| !change.is_done()) {
         config.may_listen(&listen).map_err(VerbFailure::usage)?;
     }
-    if let Some(change) = change.as_mut().filter(|_| sharing.has_secrets && !machine.is_user)
-        && let Ok(Some((_, group))) = spool_owner(&settings.spool()?, true)
-    {
-        change.file.close_to_others(group);
+    if let Some(change) = change.as_mut().filter(|_| sharing.has_secrets) {
+        if machine.is_user {
+            change.file.close_to_others(None);
+        } else if let Ok(Some((_, group))) = spool_owner(&settings.spool()?, true) {
+            change.file.close_to_others(Some(group));
+        }
     }
     let will_run = running.is_some() || (wants_service && manager.is_ok());
     let mut items = Vec::new();

@@ -67,10 +67,13 @@ impl FileChange {
         Ok(Self { has_lines: true, ..planned })
     }
 
-    /// Lets only the owner and the group read the file.
-    pub(super) fn close_to_others(&mut self, group: u32) {
-        self.after.mode = 0o640;
-        self.after.group = group;
+    /// Lets only the owner and this group read the file.
+    pub(super) fn close_to_others(&mut self, group: Option<u32>) {
+        self.after.mode = PRIVATE.0;
+        if let Some(group) = group {
+            self.after.mode = 0o640;
+            self.after.group = group;
+        }
     }
 
     /// Returns the former permissions and owner for a file with a new content.

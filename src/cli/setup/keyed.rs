@@ -85,6 +85,11 @@ impl KeyedChange {
         Ok(Self { notation, file, keys, is_whole: true })
     }
 
+    /// Whether the file is a configuration of wwwoffle.
+    pub(super) fn is_configuration(&self) -> bool {
+        self.notation == Notation::Configuration
+    }
+
     /// Whether all values are set already.
     pub(super) fn is_done(&self) -> bool {
         self.keys.iter().all(|key| key.before.as_deref() == Some(&key.after))
@@ -131,7 +136,10 @@ impl KeyedChange {
                 self.file.remove_directories();
             } else {
                 if self.notation == Notation::Configuration {
-                    Config::parse(&text, path).map_err(|faults| faults.to_string())?;
+                    let config = Config::parse(&text, path).map_err(|faults| faults.to_string())?;
+                    if let Err(open) = config.may_listen(config.startup.listen.as_slice()) {
+                        return Ok(Undone::Kept(format!("the daemon would not start: {open}")));
+                    }
                 }
                 let restored = now.with(text.into_bytes());
                 super::disk::write(path, &self.file.as_before(&restored))?;

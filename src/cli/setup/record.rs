@@ -184,3 +184,28 @@ impl SetupRecord {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::{FileChange, FileReaders};
+    use super::*;
+
+    #[test]
+    fn a_second_setup_that_has_read_no_record_does_not_replace_the_first_one() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("state/setup.json");
+        let record = || SetupRecord { path: path.clone(), text: RecordText::default(), lock: None };
+        let file = scratch.path().join("a");
+        let change = FileChange::plan(&file, b"new".to_vec(), FileReaders::Owner).unwrap();
+        let change = MachineChange::File(change);
+        // Both have shown their plan when no record existed.
+        let (mut first, mut second) = (record(), record());
+        first.begin(&change).unwrap();
+        let written = small_file::read(&path).unwrap().unwrap();
+        assert!(second.begin(&change).unwrap_err().contains("wait for its end"));
+        drop((first, second));
+        let mut second = record();
+        assert!(second.begin(&change).unwrap_err().contains("has made changes: run it again"));
+        assert_eq!(small_file::read(&path).unwrap().unwrap(), written);
+    }
+}
