@@ -1,6 +1,9 @@
 //! `wwwoffle setup` and `--undo`: the plan, the changes and the former state, with the real program
 //! and the real tools in directories of the test.
 
+mod machine;
+mod sharing;
+
 use std::collections::BTreeMap;
 use std::fs::{create_dir_all, read_to_string, set_permissions, write};
 use std::net::TcpListener;
@@ -8,12 +11,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::{Value, json};
-
 use crate::harness::daemon::{Ran, run};
-use crate::harness::tools::{need_root, plain, program};
-use crate::harness::{Answer, Authority, Daemon, Origin, heavy};
-use crate::tls::authority::{debian, executable};
+use crate::harness::tools::{plain, program};
+use crate::harness::{Answer, Daemon, Origin};
+use crate::tls::authority::executable;
 
 /// The tools of a desktop and of a service manager. Each line of the log is a call.
 struct Tools {
@@ -136,10 +137,6 @@ fn gsettings(daemon: &Daemon, key: &[&str]) -> String {
     command.arg("get").args(key).env("GSETTINGS_BACKEND", "keyfile");
     command.env("XDG_CONFIG_HOME", daemon.home().join("config"));
     run(command, None).out.trim().to_owned()
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 #[test]
@@ -317,80 +314,28 @@ fn the_service_and_a_free_port_are_set_up_and_taken_back() {
 }
 
 #[test]
-fn a_household_is_set_up_with_names_clients_users_and_pac() {
-    let (mut daemon, _tools) = user(Some("# mine\n"));
-    let (secret, users) = (daemon.home().join("secret"), daemon.home().join("users"));
-    write(&secret, "sésame\n").unwrap();
-    write(&users, "ada:secret-1\nbob:secret-2\n").unwrap();
-    let (file, users) = (secret.to_str().unwrap(), users.to_str().unwrap());
-    let listen = format!("0.0.0.0:{}", free_port());
-    let line = |whom| {
-        [
-            "--yes",
-            "--for",
-            whom,
-            "--listen",
-            &listen,
-            "--client",
-            "192.0.2.0/24",
-            "--name",
-            "proxy.lan",
-        ]
-        .map(str::to_owned)
-    };
-    let with = |whom, more: &[&str]| {
-        let line = line(whom);
-        let line: Vec<&str> = line.iter().map(String::as_str).chain(more.iter().copied()).collect();
-        setup(&daemon, &line)
-    };
-    let before = home(&daemon);
-    for (whom, more, want) in [
-        ("household", &[][..], "need a control password"),
-        ("household", &["--control-password", file], "other users can read the password in"),
-        ("household", &["--control-password", "/nowhere"], "/nowhere cannot be read"),
-    ] {
-        let refused = with(whom, more);
-        assert!(refused.status > 0 && refused.err.contains(want), "{refused:?}");
-    }
-    for path in [file, users] {
-        set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    }
-    let refused = with("school", &["--control-password", file]);
-    assert!(refused.err.contains("in a school everyone logs in"), "{refused:?}");
-    let after = home(&daemon);
-    assert_eq!(before.len(), after.len(), "nothing was changed");
-
-    let done = with("school", &["--control-password", file, "--user-file", users]);
-    assert_eq!(done.status, 0, "{done:?}");
-    for secret in ["argon2", "sésame", "secret-"] {
-        assert!(!done.out.contains(secret), "{secret} in {}", done.out);
-    }
-    assert!(done.out.contains("/wpad.dat"), "{done:?}");
-    assert!(done.out.contains("proxy settings: by hand: no daemon runs"), "{done:?}");
-    // The daemon accepts the configuration, and its file for browsers names the proxy.
-    daemon.up_at(&listen);
-    let mut client = daemon.client();
-    let port = daemon.addr().port();
-    client.send(format!("GET /proxy.pac HTTP/1.1\r\nHost: proxy.lan:{port}\r\n\r\n"));
-    let pac = client.receive("GET").whole();
-    assert!(pac.status == 200 && pac.text().contains("PROXY proxy.lan"), "{}", pac.text());
-    // Nobody is served without a login.
-    let mut client = daemon.client();
-    client.send("GET http://page.test/ HTTP/1.1\r\nHost: page.test\r\n\r\n");
-    assert_eq!(client.receive("GET").whole().status, 407);
-    // A plain set-up of this machine then writes no variables without a password.
-    let again = setup(&daemon, &["--yes"]);
-    assert!(again.out.contains("so a variable would need a password"), "{again:?}");
-    daemon.down();
-
-    // An option that a person has set since stays.
-    daemon.ok(&["config", "set", "options.log-level", "debug"]);
-    let undone = setup(&daemon, &["--undo", "--yes"]);
-    assert_eq!(undone.status, 0, "{undone:?}");
-    let config = read_to_string(daemon.config_file()).unwrap();
-    assert!(config.starts_with("# mine\n") && config.contains("log-level = \"debug\""), "{config}");
-    for gone in ["argon2", "proxy.lan", "192.0.2.0", &listen] {
-        assert!(!config.contains(gone), "{gone} in {config}");
+fn a_service_is_restarted_after_an_interrupted_setup() {
+    for call in ["daemon-reload", "restart"] {
+        let (daemon, tools) = user(Some(""));
+        tools.systemctl();
+        assert_eq!(setup(&daemon, &["--yes"]).status, 0);
+        // An earlier version has written the unit of the running service.
+        let unit = daemon.home().join("config/systemd/user/wwwoffle.service");
+        write(&unit, read_to_string(&unit).unwrap() + "# earlier\n").unwrap();
+        let program = tools.bin.join("systemctl");
+        let real = read_to_string(&program).unwrap();
+        let kill = format!("[ \"$1\" = {call} ] && {{ kill -9 $PPID; exit 1; }}\ncase $1 in");
+        executable(&program, &real.replacen("case $1 in", &kill, 1));
+        assert_eq!(setup(&daemon, &["--yes"]).status, -1, "it is killed");
+        executable(&program, &real);
+        let calls = tools.calls();
+        let done = setup(&daemon, &["--yes"]);
+        assert_eq!(done.status, 0, "{done:?}");
+        let since = tools.calls().replacen(&calls, "", 1);
+        let place = |call: &str| since.find(call).unwrap_or_else(|| panic!("{call} in {since}"));
+        assert!(place("--user daemon-reload") < place("--user restart wwwoffle.service"));
+        let again = setup(&daemon, &["--yes"]);
+        assert!(again.out.contains("there is nothing to change"), "{again:?}");
     }
 }
 
@@ -428,159 +373,4 @@ fn a_directory_that_cannot_be_written_is_reported_and_the_rest_is_done() {
     assert_eq!(tools.kde_value("ProxyType").as_deref(), Some("1"));
     assert_eq!(setup(&daemon, &["--undo", "--yes"]).status, 0);
     same(&before, &home(&daemon));
-}
-
-/// A machine below `root`, with Chromium and Firefox, and policies of another program.
-fn machine(root: &Path) -> PathBuf {
-    for directory in ["etc/chromium", "usr/lib/firefox-esr", "etc/firefox/policies"] {
-        create_dir_all(root.join(directory)).unwrap();
-    }
-    let policies = root.join("etc/firefox/policies/policies.json");
-    write(&policies, "{\n \"policies\": {\"Proxy\": {\"Mode\": \"system\"}, \"B\": [1]}\n}\n")
-        .unwrap();
-    policies
-}
-
-fn as_root(daemon: &Daemon, root: &Path, arguments: &[&str]) -> Ran {
-    daemon.run(&[&["setup", "--root", root.to_str().unwrap()], arguments].concat())
-}
-
-#[test]
-#[ignore = "needs root and update-ca-certificates"]
-fn a_machine_is_set_up_by_root_and_everything_is_taken_back() {
-    need_root();
-    let mut daemon = Daemon::prepare(None);
-    daemon.up();
-    let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path();
-    let bundle = debian(root, &program(&["update-ca-certificates"]));
-    let policies = machine(root);
-    // Another authority, with which the tool makes the list.
-    let other = root.join("usr/local/share/ca-certificates/other.crt");
-    write(other, Authority::new().pem()).unwrap();
-    run(Command::new(root.join("usr/sbin/update-ca-certificates")), None);
-    let before = tree(root, &[]);
-
-    assert_eq!(as_root(&daemon, root, &["--plan"]).status, 0);
-    same(&before, &tree(root, &[]));
-    let done = as_root(&daemon, root, &["--yes"]);
-    assert_eq!(done.status, 0, "{done:?}");
-    let parsed =
-        |path: &Path| -> Value { serde_json::from_str(&read_to_string(path).unwrap()).unwrap() };
-    let proxy = daemon.addr().to_string();
-    let firefox = parsed(&policies);
-    assert_eq!(firefox["policies"]["Proxy"]["HTTPProxy"], json!(proxy));
-    assert_eq!(firefox["policies"]["B"], json!([1]), "policies of others stay");
-    let installed = firefox["policies"]["Certificates"]["Install"][0].as_str().unwrap();
-    assert!(root.join(installed.trim_start_matches('/')).is_file(), "{installed}");
-    let chromium = parsed(&root.join("etc/chromium/policies/managed/wwwoffle.json"));
-    assert_eq!(chromium["ProxySettings"]["ProxyServer"], json!(proxy));
-    assert!(chromium["CACertificates"][0].as_str().unwrap().starts_with("MII"));
-    let pem = daemon.ok(&["ca", "export"]);
-    assert!(read_to_string(&bundle).unwrap().contains(pem.trim()));
-    let profile = read_to_string(root.join("etc/profile.d/wwwoffle.sh")).unwrap();
-    assert!(profile.contains(&format!("export https_proxy=http://{proxy}\n")), "{profile}");
-    let again = as_root(&daemon, root, &["--yes"]);
-    assert!(again.out.contains("there is nothing to change"), "{again:?}");
-
-    let undone = as_root(&daemon, root, &["--undo", "--yes"]);
-    assert_eq!(undone.status, 0, "{undone:?}");
-    same(&before, &tree(root, &[]));
-
-    // Other policies that were added since stay.
-    assert_eq!(as_root(&daemon, root, &["--yes"]).status, 0);
-    let mut changed = parsed(&policies);
-    changed["policies"]["C"] = json!(true);
-    write(&policies, changed.to_string()).unwrap();
-    assert_eq!(as_root(&daemon, root, &["--undo", "--yes"]).status, 0);
-    let want = json!({"policies": {"Proxy": {"Mode": "system"}, "B": [1], "C": true}});
-    assert_eq!(parsed(&policies), want);
-}
-
-/// Opens a page in a browser that sees `/etc` and the certificates of `root` in place of those of the
-/// machine.
-fn open_in(root: &Path, program: &Path, arguments: &[&str], url: &str) {
-    let script = "mount --bind \"$0/etc\" /etc && \
-        mount --bind \"$0/usr/local/share/ca-certificates\" /usr/local/share/ca-certificates && \
-        exec \"$@\"";
-    let home = tempfile::tempdir().unwrap();
-    let mut command = plain(Command::new("unshare"));
-    command.args(["--mount", "sh", "-c", script]).arg(root).arg(program).args(arguments).arg(url);
-    command.env("HOME", home.path()).current_dir(home.path());
-    let ran = run(command, None);
-    eprintln!("{ran:?}");
-}
-
-#[test]
-#[ignore = "needs root, chromium, firefox and update-ca-certificates"]
-fn the_browsers_of_a_machine_use_the_proxy_and_trust_it() {
-    need_root();
-    let (chromium, firefox) = (program(&["chromium"]), program(&["firefox-esr"]));
-    let _alone = heavy();
-    let mut daemon = Daemon::prepare(None);
-    daemon.up();
-    daemon.ok(&["offline"]);
-    let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path();
-    let copied = run(
-        {
-            let mut command = Command::new("cp");
-            command.args(["-a", "/etc"]).arg(root);
-            command
-        },
-        None,
-    );
-    assert_eq!(copied.status, 0, "{copied:?}");
-    debian(root, &program(&["update-ca-certificates"]));
-    machine(root);
-    assert_eq!(as_root(&daemon, root, &["--yes"]).status, 0);
-    // Offline, the request for a page is queued: it has reached the proxy, over TLS that the browser
-    // trusts.
-    let profile = daemon.home().join("profile");
-    create_dir_all(&profile).unwrap();
-    let profile = profile.to_str().unwrap();
-    let arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
-    open_in(root, &chromium, &arguments, "https://chromium.test/");
-    let picture = daemon.home().join("x.png");
-    let arguments = [
-        "--headless",
-        "--no-remote",
-        "--profile",
-        profile,
-        "--screenshot",
-        picture.to_str().unwrap(),
-    ];
-    open_in(root, &firefox, &arguments, "https://firefox.test/");
-    let queued = daemon.queued();
-    for url in ["https://chromium.test/", "https://firefox.test/"] {
-        assert!(queued.iter().any(|one| one == url), "{url} in {queued:?}\n{}", daemon.log());
-    }
-}
-
-#[test]
-#[ignore = "needs root"]
-fn root_refuses_broken_policies_links_and_directories_of_others() {
-    need_root();
-    let mut daemon = Daemon::prepare(None);
-    daemon.up();
-    let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path();
-    let policies = machine(root);
-    write(&policies, "{ broken").unwrap();
-    std::os::unix::fs::chown(root.join("etc/chromium"), Some(54_321), None).unwrap();
-    create_dir_all(root.join("elsewhere")).unwrap();
-    symlink(root.join("elsewhere"), root.join("etc/profile.d")).unwrap();
-    let done = as_root(&daemon, root, &["--yes"]);
-    assert_eq!(done.status, 1, "{done:?}");
-    for want in ["invalid JSON", "users other than root can change", "is a link, which root"] {
-        assert!(done.out.contains(want), "{want} in {}", done.out);
-    }
-    assert_eq!(read_to_string(&policies).unwrap(), "{ broken");
-    assert!(!root.join("etc/chromium/policies").exists());
-    assert_eq!(std::fs::read_dir(root.join("elsewhere")).unwrap().count(), 0);
-    assert!(root.join("etc/environment.d/60-wwwoffle.conf").is_file(), "the rest is done");
-    let record = std::fs::metadata(root.join("var/lib/wwwoffle-setup/setup.json")).unwrap();
-    assert_eq!(record.mode() & 0o777, 0o600);
-    assert_eq!(as_root(&daemon, root, &["--undo", "--yes"]).status, 0);
-    assert!(!root.join("etc/environment.d").exists() && !root.join("var").exists());
 }
