@@ -38,9 +38,12 @@ fn a_machine_is_set_up_by_root_and_everything_is_taken_back() {
     let root = scratch.path();
     let bundle = debian(root, &program(&["update-ca-certificates"]));
     let policies = machine(root);
-    // Another authority, with which the tool makes the list.
-    let other = root.join("usr/local/share/ca-certificates/other.crt");
-    write(other, Authority::new().pem()).unwrap();
+    // Other authorities, with which the tool makes the list. It also makes links to a list of only one
+    // certificate.
+    for name in ["other.crt", "third.crt"] {
+        let path = root.join("usr/local/share/ca-certificates").join(name);
+        write(path, Authority::new().pem()).unwrap();
+    }
     run(Command::new(root.join("usr/sbin/update-ca-certificates")), None);
     let before = tree(root, &[]);
 
