@@ -21,6 +21,7 @@ use self::changes::{DiffArguments, DiffError, no_difference_page};
 use self::page::LineCounts;
 use super::caller::Caller;
 use super::info::InfoError;
+use super::info::source::body_in_pieces;
 use crate::base::owner::{Owner, Places};
 use crate::page::bar::capture_banner;
 use crate::page::form::SubmittedForm;
@@ -222,7 +223,7 @@ async fn marked_version(
     asked: DiffArguments,
 ) -> Result<Response<Body>, DiffError> {
     let context = &caller.context;
-    let Ok(_turn) = Arc::clone(&context.limits.sources).try_acquire_owned() else {
+    let Ok(turn) = Arc::clone(&context.limits.sources).try_acquire_owned() else {
         return Ok(reply::plain(503, "other pages are being compared; try again in a moment"));
     };
     let (history, found) = of(context, &caller.owner, &asked.url).await?;
@@ -234,11 +235,17 @@ async fn marked_version(
         version.cloned().ok_or(NotCompared::NoVersion)
     };
     let (before, after) = (version(from)?, version(to)?);
+    if !asked.has_came {
+        // The address has the time from which the page gets its pictures and styles.
+        let times = (after.stored, after.received);
+        return Ok(caller.see_other(&memento::marked_path(&history.url, from, times)));
+    }
     let (shell, url) = (caller.shell.clone(), history.url.clone());
     let note = move |counts| page::marked_note(&shell, &url, (&before, &after), counts);
     let (copy, marked) = versions::mark_changes(&context.storage, &found, (from, to), note).await?;
     let url = copy.entry.url();
-    let body = base_element::insert_base(body::from_bytes(marked), url, None).await;
+    let marked = body_in_pieces(marked.into(), turn);
+    let body = base_element::insert_base(marked, url, None).await;
     let html = Some("text/html; charset=utf-8");
     let mut response = caller.other(StatusCode::OK, html, body);
     isolate(response.headers_mut());

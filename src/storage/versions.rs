@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use wwwoffle_spool::{Error, Place, Spool, Summary};
 
 use self::diff::Diff;
-use self::marked::MarkCounts;
+use self::marked::{MarkCounts, VersionHtml};
 use self::text::{PagePart, VersionText, extract, extract_part};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -186,24 +186,21 @@ pub async fn mark_changes(
         |stored| async move { versions.read(context, stored).await?.ok_or(NotCompared::NoVersion) };
     let (old, new) = (version_of(from).await?, version_of(to).await?);
     let (before, now) = (html(context, &old).await?, html(context, &new).await?);
-    let (is_cut, before, now) = (before.1 || now.1, before.0, now.0);
-    let note =
-        move |counts: MarkCounts| note(MarkCounts { is_cut: counts.is_cut || is_cut, ..counts });
     let marked = context.store.run(move |_| Ok(marked::mark(&before, &now, note))).await?;
     Ok((new, marked.ok_or(NotCompared::NoPage)?))
 }
 
-/// The HTML of a stored copy, from at most [`READ`] bytes of its body, and whether there is more.
+/// The HTML of a stored copy, from at most [`READ`] bytes of its body.
 async fn html(
     context: &StorageContext,
     copy: &Arc<StoredCopy>,
-) -> Result<(String, bool), NotCompared> {
-    let (body, is_longer) = read_body(context, copy).await?;
+) -> Result<VersionHtml, NotCompared> {
+    let (body, is_cut) = read_body(context, copy).await?;
     let content_type = content_type(copy).map(str::to_owned);
     let url = copy.entry.url().to_owned();
     let html = move |_: &Spool| Ok(text::html(content_type.as_deref(), &url, &body));
     let html = context.store.run(html).await?.ok_or(NotCompared::NoPage)?;
-    Ok((html, is_longer))
+    Ok(VersionHtml { html, is_cut })
 }
 
 /// At most [`READ`] bytes of the body of a stored copy, and whether there is more.

@@ -74,6 +74,8 @@ pub(in crate::site) struct DiffArguments {
     pub(in crate::site) to: Option<Timestamp>,
     /// Time when the version to show was stored.
     pub(in crate::site) at: Option<Timestamp>,
+    /// Whether the address has the time from which a version gets its sub-resources.
+    pub(in crate::site) has_came: bool,
 }
 
 impl DiffArguments {
@@ -88,9 +90,10 @@ impl DiffArguments {
                 text.map(|text| text.parse().map_err(|_| DiffError::Time(name))).transpose()
             };
             let url = form.value("url").unwrap_or_default().trim().to_owned();
-            Self { url, from: time("from")?, to: time("to")?, at: time("at")? }
+            let has_came = form.value("came").is_some();
+            Self { url, from: time("from")?, to: time("to")?, at: time("at")?, has_came }
         } else {
-            Self { url: decoded(arguments), from: None, to: None, at: None }
+            Self { url: decoded(arguments), from: None, to: None, at: None, has_came: false }
         };
         if asked.url.is_empty() { Err(DiffError::NoUrl) } else { Ok(asked) }
     }

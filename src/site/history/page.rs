@@ -176,6 +176,7 @@ pub fn marked_note(
         added: counts.added,
         removed: counts.removed,
         is_cut: counts.is_cut,
+        lacks_end: counts.lacks_end,
         diff: format!("/history/diff/?url={address}&from={}&to={}", from.stored, to.stored),
         history: links::history(&url),
     };

@@ -73,7 +73,7 @@ pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> R
 }
 
 /// Sends bytes from memory in pieces; holds the permit until the end.
-fn body_in_pieces(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
+pub(in crate::site) fn body_in_pieces(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
     let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
         let piece = rest.split_to(rest.len().min(PIECE));
         (!piece.is_empty()).then(|| (Ok(Frame::data(piece)), (rest, turn)))

@@ -5,7 +5,8 @@
 //! dangerous as the page itself: the caller isolates it.
 //!
 //! Pure and bounded: at most `MAX_WORDS` words of each version are compared, for at most `TIME`.
-//! Words beyond are shown without marks.
+//! Words beyond are shown without marks. If a page is cut there, the words at the other side's end
+//! may still be in it, so they have no marks either.
 
 mod pieces;
 
@@ -30,6 +31,10 @@ const MAX_WORDS: usize = 40_000;
 /// Time limit for finding the smallest difference. After that, a good approximation is used.
 const TIME: Duration = Duration::from_millis(500);
 
+/// The smallest number of equal words after which the words before them are compared for certain,
+/// although a page is cut.
+const ANCHOR: usize = 5;
+
 /// Elements in which marks cannot be shown, or would be shown as text.
 const UNMARKED: [&str; 9] =
     ["svg", "math", "select", "datalist", "iframe", "object", "video", "audio", "canvas"];
@@ -45,6 +50,17 @@ pub struct MarkCounts {
     /// The number of those that only the older version has.
     pub removed: usize,
     /// Whether a version has more words than are compared.
+    pub is_cut: bool,
+    /// Whether the end of the newer version is not shown.
+    pub lacks_end: bool,
+}
+
+/// The HTML of a version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionHtml {
+    /// The HTML, or its beginning.
+    pub html: String,
+    /// Whether there is more.
     pub is_cut: bool,
 }
 
@@ -70,19 +86,25 @@ struct ChangeMarks {
     counts: MarkCounts,
 }
 
-/// Marks the changes from `old` to `new`, which are HTML. `note` makes the HTML that is shown at the
-/// top. `None` if a version cannot be parsed within the bounds.
+/// Marks the changes from `old` to `new`. `note` makes the HTML that is shown at the top. `None` if
+/// a version cannot be parsed within the bounds.
 #[must_use]
-pub fn mark(old: &str, new: &str, note: impl FnOnce(MarkCounts) -> String) -> Option<String> {
-    let (old, old_is_cut) = words(old)?;
-    let (now, new_is_cut) = words(new)?;
-    let mut marks = ChangeMarks::of(old, &now);
+pub fn mark(
+    old: &VersionHtml,
+    new: &VersionHtml,
+    note: impl FnOnce(MarkCounts) -> String,
+) -> Option<String> {
+    let (before, old_is_cut) = words(&old.html)?;
+    let (now, new_is_cut) = words(&new.html)?;
+    let is_cut = [old.is_cut || old_is_cut, new.is_cut || new_is_cut];
+    let mut marks = ChangeMarks::of(before, &now, is_cut);
     drop(now);
-    marks.counts.is_cut = old_is_cut || new_is_cut;
+    marks.counts.is_cut = is_cut.contains(&true);
+    marks.counts.lacks_end = new.is_cut;
     let note = note(marks.counts);
     let writer = MarkWriter { marks, note: Some(note), ..MarkWriter::default() };
-    let mut marked = Vec::with_capacity(new.len());
-    pass(new, Walk::Write(writer), |piece| marked.extend_from_slice(piece))?;
+    let mut marked = Vec::with_capacity(new.html.len());
+    pass(&new.html, Walk::Write(writer), |piece| marked.extend_from_slice(piece))?;
     String::from_utf8(marked).ok()
 }
 
@@ -95,7 +117,8 @@ fn words(html: &str) -> Option<(Vec<PageWord>, bool)> {
 }
 
 impl ChangeMarks {
-    fn of(old: Vec<PageWord>, new: &[PageWord]) -> Self {
+    /// `is_cut` says whether the older and the newer version have more words.
+    fn of(old: Vec<PageWord>, new: &[PageWord], [old_is_cut, new_is_cut]: [bool; 2]) -> Self {
         let keys = |words: &[PageWord]| -> Vec<(bool, String)> {
             words.iter().map(|word| (word.is_picture, word.text.clone())).collect()
         };
@@ -103,17 +126,20 @@ impl ChangeMarks {
         let (before, now) = (keys(&old), keys(new));
         let ops = capture_diff_slices_deadline(Algorithm::Patience, &before, &now, Some(deadline));
         let mut marks = Self { old, added: vec![false; new.len()], ..Self::default() };
-        for op in ops {
-            match op {
-                DiffOp::Equal { .. } => {}
-                DiffOp::Delete { old_index, old_len, new_index } => {
-                    marks.remove(old_index, old_len, new_index);
-                }
-                DiffOp::Insert { new_index, new_len, .. } => marks.add(new_index, new_len),
-                DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                    marks.remove(old_index, old_len, new_index);
-                    marks.add(new_index, new_len);
-                }
+        // Behind the last equal words, a word without a partner may have it beyond the cut.
+        let is_anchor = |op: &DiffOp| matches!(op, DiffOp::Equal { len, .. } if *len >= ANCHOR);
+        let certain = ops.iter().rposition(is_anchor).unwrap_or_default();
+        for (number, op) in ops.into_iter().enumerate() {
+            let (_, old, new) = op.as_tag_tuple();
+            if matches!(op, DiffOp::Equal { .. }) {
+                continue;
+            }
+            let is_certain = number < certain;
+            if !old.is_empty() && (is_certain || !new_is_cut) {
+                marks.remove(old.start, old.len(), new.start);
+            }
+            if !new.is_empty() && (is_certain || !old_is_cut) {
+                marks.add(new.start, new.len());
             }
         }
         marks
@@ -380,104 +406,4 @@ impl MarkWriter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn marked(old: &str, new: &str) -> String {
-        let html = mark(old, new, |_| String::new()).unwrap();
-        let html = html.replace(" class=\"wwwoffle-added\"", "");
-        html.replace(" class=\"wwwoffle-removed\"", "")
-    }
-
-    #[test]
-    fn changed_words_and_pictures_are_marked_in_their_places() {
-        for (old, new, want) in [
-            ("<p>one two", "<p>one two", "<p>one two"),
-            ("<p>one two", "<p class=x>one  two", "<p class=x>one  two"),
-            ("<p>one", "<p>one <b>two three</b>", "<p>one <b><ins>two three</ins></b>"),
-            ("<p>one two three", "<p>one three", "<p>one <del>two</del> three"),
-            (
-                "<p>It costs 1 coin.",
-                "<p>It costs 2 coins.",
-                "<p>It costs <del>1 coin.</del> <ins>2 coins.</ins>",
-            ),
-            ("<p>one<p>two<p>three", "<p>one", "<p>one<del>two<br>three</del> "),
-            ("<p>a &lt;b> c", "<p>a c", "<p>a <del>&lt;b&gt;</del> c"),
-            ("<p>A&amp;B", "<p>A&#38;B", "<p>A&#38;B"),
-            (
-                "<img src=a.png>",
-                "<img src=b.png>",
-                "<del><img alt=\"\" src=\"a.png\"></del> <ins><img src=b.png></ins>",
-            ),
-            (
-                "<p>\u{4e00}\u{4e8c}",
-                "<p>\u{4e00}\u{4e09}",
-                "<p>\u{4e00}<del>\u{4e8c}</del> <ins>\u{4e09}</ins>",
-            ),
-            // Titles, scripts, styles and drawings have no marks.
-            (
-                "<title>a</title><script>a</script><svg><text>a</text></svg>",
-                "<title>b</title><script>b</script><svg><text>b</text></svg>",
-                "<title>b</title><script>b</script><svg><text>b</text></svg>",
-            ),
-            ("", "<p>one", "<p><ins>one</ins>"),
-            ("<p>one", "", "<del>one</del> "),
-        ] {
-            assert_eq!(marked(old, new), want, "{old} -> {new}");
-        }
-    }
-
-    #[test]
-    fn the_note_is_at_the_top_and_has_the_counts() {
-        let note = |counts: MarkCounts| format!("[+{} -{}]", counts.added, counts.removed);
-        for (new, want) in [
-            ("<html><body id=b><p>new", "<html><body id=b>[+1 -1]<p>"),
-            ("<title>t</title><p>new", "<title>t</title><p>[+1 -1]"),
-            ("<title>t</title><img src=x>", "<title>t</title>[+1 -1]"),
-            ("<title>t</title>", "<title>t</title>[+0 -1]"),
-        ] {
-            let html = mark("<p>old", new, note).unwrap();
-            assert!(html.starts_with(want), "{html}");
-        }
-    }
-
-    #[test]
-    fn hostile_text_stays_text() {
-        let old = "<p>&lt;script&gt;alert(1)&lt;/script&gt; \"><img src='\"><script>1</script>'>";
-        let html = marked(old, "<p>x");
-        assert!(!html.contains("<script"), "{html}");
-        assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{html}");
-        assert!(html.contains("src=\"&quot;&gt;&lt;script&gt;1&lt;/script&gt;\""), "{html}");
-    }
-
-    #[test]
-    #[ignore = "slow"]
-    fn large_pages_are_marked_within_bounds() {
-        let many = |word: &str, count: usize| word.repeat(count);
-        let numbers = |from: usize| -> String {
-            (from..from + 100_000)
-                .map(|number| (number * 7).to_string())
-                .collect::<Vec<_>>()
-                .join(" ")
-        };
-        for (old, new) in [
-            (numbers(0), numbers(50_000)),
-            (many("a ", 500_000), many("b ", 500_000)),
-            (many("a b ", 250_000), many("b a ", 250_000)),
-            (many("<p>x", 250_000), many("<b>", 300_000)),
-            (many("<svg>", 200_000), many("<select>", 100_000)),
-            (many("&quot;", 150_000), many("<img src=x>", 90_000)),
-            (many("\u{4e00}", 300_000), many("\u{4e01}", 300_000)),
-        ] {
-            if let Some(html) = mark(&old, &new, |counts| format!("{}", counts.is_cut)) {
-                assert!(html.len() < 8 * (old.len() + new.len()) + 100 * MAX_WORDS);
-            }
-        }
-        let mut cut = None;
-        let _marked = mark(&many("a ", MAX_WORDS + 1), "a", |counts| {
-            cut = Some(counts.is_cut);
-            String::new()
-        });
-        assert_eq!(cut, Some(true));
-    }
-}
+mod tests;
