@@ -6,11 +6,12 @@
 
 mod route;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::SockaddrStorage;
 use wwwoffle_config::Config;
 use wwwoffle_spool::RequesterLocation;
@@ -206,17 +207,55 @@ fn is_ours(address: IpAddr) -> bool {
     forms(address).any(|form| ours.contains(&form) || is_delivered_locally(form).unwrap_or(true))
 }
 
-/// The addresses by which other machines can reach this one: those of its interfaces, without
-/// loopback and link-local ones. Empty if the kernel cannot be queried.
+/// The addresses by which other machines can reach this one: those of the interfaces that lead to
+/// a network of machines. The address of the default route is first. Empty if the kernel cannot be
+/// queried.
 #[must_use]
 pub fn reachable_addresses() -> Vec<IpAddr> {
     let interfaces = getifaddrs().into_iter().flatten();
-    let all = interfaces.filter_map(|interface| ip(&interface.address?));
+    let outer = interfaces.filter(|interface| {
+        let flags = interface.flags;
+        flags.contains(InterfaceFlags::IFF_UP)
+            && !flags.intersects(InterfaceFlags::IFF_LOOPBACK | InterfaceFlags::IFF_POINTOPOINT)
+            && !is_virtual(&interface.interface_name)
+    });
+    let all = outer.filter_map(|interface| ip(&interface.address?));
     let mut ours: Vec<_> = all.filter(|address| !is_inward(*address)).collect();
-    // IPv4 first, because it is easier to type.
-    ours.sort_by_key(|address| (address.is_ipv6(), *address));
+    let first = default_source();
+    // IPv4 next, because it is easier to type.
+    ours.sort_by_key(|address| (Some(*address) != first, address.is_ipv6(), *address));
     ours.dedup();
     ours
+}
+
+/// Whether the name of an interface is one of a network inside this machine, or of a tunnel.
+fn is_virtual(name: &str) -> bool {
+    const VIRTUAL: [&str; 15] = [
+        "docker",
+        "br-",
+        "veth",
+        "virbr",
+        "vnet",
+        "tun",
+        "tap",
+        "wg",
+        "lxc",
+        "lxd",
+        "cni",
+        "podman",
+        "vmnet",
+        "vboxnet",
+        "tailscale",
+    ];
+    VIRTUAL.iter().any(|start| name.starts_with(start))
+}
+
+/// The IPv4 address from which this machine sends to the Internet. Sends nothing.
+fn default_source() -> Option<IpAddr> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+    // TEST-NET-1 (RFC 5737), the discard port: only the route is looked up.
+    socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+    Some(socket.local_addr().ok()?.ip())
 }
 
 fn ip(address: &SockaddrStorage) -> Option<IpAddr> {
@@ -336,5 +375,19 @@ mod tests {
         }
         assert!(is_ours(IpAddr::from([127, 0, 0, 1])));
         assert!(!is_ours(IpAddr::from([192, 0, 2, 7])));
+    }
+
+    #[test]
+    fn networks_inside_the_machine_and_tunnels_are_known_by_name() {
+        for name in ["docker0", "br-1a2b", "veth12", "virbr0", "tun0", "tap1", "wg0", "tailscale0"]
+        {
+            assert!(is_virtual(name), "{name}");
+        }
+        for name in ["eth0", "enp3s0", "wlan0", "wlp2s0", "br0", "bond0", "usb0"] {
+            assert!(!is_virtual(name), "{name}");
+        }
+        for address in reachable_addresses() {
+            assert!(is_ours(address) && !is_inward(address), "{address}");
+        }
     }
 }

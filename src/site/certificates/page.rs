@@ -4,7 +4,7 @@
 //! The test needs no script: the page loads a style sheet from us over TLS. If the browser trusts
 //! the authority, the style sheet loads and shows another sentence.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use jiff::Timestamp;
 
@@ -81,20 +81,31 @@ pub fn test() -> RenderedPage {
 ///
 /// We must listen on an address other than loopback. If the host of `used`, the origin of the
 /// request, is not a loopback name, returns that origin with `http`. Otherwise the host of the
-/// address is the first of our `names` that is not a loopback name.
+/// address is the first of our `names` that is not a loopback name, and no address of a kind on
+/// which we do not listen.
 #[must_use]
 pub fn for_phones(
     used: &LocalOrigin,
     names: &[String],
     listening: &[SocketAddr],
 ) -> Option<String> {
-    let open = listening.iter().find(|address| !address.ip().is_loopback())?;
+    let open: Vec<_> = listening.iter().filter(|at| !at.ip().is_loopback()).collect();
+    if open.is_empty() {
+        return None;
+    }
     if !is_this_machine(used.host()) {
         return Some(used.as_str().replacen("https://", "http://", 1));
     }
-    let name = names.iter().find(|name| !is_this_machine(name))?;
-    let name =
-        if name.parse::<std::net::Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
+    // The wildcard of IPv6 accepts IPv4 too.
+    let accepts = |at: &SocketAddr, name: &str| {
+        let is_wide = at.is_ipv6() && at.ip().is_unspecified();
+        name.parse::<IpAddr>().map_or(true, |ip| is_wide || ip.is_ipv4() == at.is_ipv4())
+    };
+    let (name, open) = names.iter().filter(|name| !is_this_machine(name)).find_map(|name| {
+        let open = open.iter().find(|at| accepts(at, name))?;
+        Some((name, open))
+    })?;
+    let name = if name.parse::<Ipv6Addr>().is_ok() { format!("[{name}]") } else { name.clone() };
     Some(format!("http://{name}:{}", open.port()))
 }
 
@@ -198,6 +209,9 @@ mod tests {
             ("localhost:8080", &open, "127.0.0.1:8080", None),
             ("localhost:8080", &open, "0.0.0.0:8080", Some("http://192.168.1.2:8080")),
             ("[::1]:8080", &six, "[fd00::2]:81", Some("http://[fd00::2]:81")),
+            ("[::1]:8080", &six, "0.0.0.0:81", None),
+            ("localhost:8080", &open, "[::]:81", Some("http://192.168.1.2:81")),
+            ("localhost:8080", &open, "[fd00::2]:81", None),
             ("ship.lan:8080", &usual, "10.0.0.1:8080", Some("http://ship.lan:8080")),
             ("ship.lan:8080", &usual, "127.0.0.1:8080", None),
         ] {
