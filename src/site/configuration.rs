@@ -118,6 +118,7 @@ async fn preset_page(
     let lacks_password = preset.needs_password() && !around.has_password;
     let has_password = around.has_password;
     let text = seen.standing.text.text.clone();
+    let included = included_options(caller, preset, &text, &around).await?;
     let (wanted, options) = blocking(move || {
         let wanted = preset::edited(preset, &text, &around)?;
         let options = changes(&text, &wanted);
@@ -137,12 +138,32 @@ async fn preset_page(
         settings: &settings,
         then: &overview(&wanted)?,
         faults: rejected,
+        included: &included,
         lacks_password,
         has_button,
         stamp: &seen.standing.text.stamp.to_string(),
     };
     let status = if rejected.is_empty() { 200 } else { 422 };
     Ok(page::preset::page(&caller.shell, status, &page))
+}
+
+/// Returns the options of a preset that are set in included files, each with its file. If `text` is
+/// not valid, returns those of the configuration in force.
+async fn included_options(
+    caller: &Caller,
+    preset: ConfigPreset,
+    text: &str,
+    around: &Surroundings,
+) -> Result<Vec<(String, String)>, ChangeError> {
+    let base = &caller.context.base;
+    let (file, in_force) = (base.live.file().path().to_owned(), base.config());
+    let (text, around) = (text.to_owned(), around.clone());
+    let find = move || {
+        let parsed = Config::parse(&text, &file).ok();
+        let config = parsed.as_ref().unwrap_or(&in_force);
+        preset::included(preset, &text, &around, (config, &file))
+    };
+    Ok(blocking(find).await?)
 }
 
 /// Shows a section.

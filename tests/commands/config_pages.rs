@@ -141,6 +141,14 @@ fn a_preset_shows_its_changes_and_is_applied_and_undone_as_one() {
     says(&household, &["startup.listen", "share-without-password", command, "control password"]);
     assert!(!forms(&household.text()).iter().any(|form| form.action.contains("preset")));
     says(&daemon.page("/configuration/preset?ship"), &["First set a control password"]);
+    // A form that was not offered is refused as well.
+    for preset in ["household", "ship"] {
+        let mut post = does(&daemon.page(TIMEOUT), "set").with("preset", preset);
+        post.action = post.action.replace(TIMEOUT, "/configuration/preset");
+        let refused = daemon.submit(&post);
+        assert_ne!(refused.status, 303, "{preset}: {}", refused.text());
+        assert_eq!(read(&daemon), TEXT, "{preset}");
+    }
     let machine = daemon.page("/configuration/preset?machine");
     says(&machine, &["Nothing would change"]);
     for unknown in ["", "?", "?<script>"] {
@@ -167,6 +175,22 @@ fn a_preset_shows_its_changes_and_is_applied_and_undone_as_one() {
     for (field, value) in [("preset", "nothing"), ("stamp", "x")] {
         assert_eq!(daemon.submit(&apply.clone().with(field, value)).status, 400, "{field}");
     }
+}
+
+#[test]
+fn a_preset_does_not_change_options_of_included_files() {
+    let place = Daemon::prepare(None);
+    let net = place.home().join("net.toml");
+    fs::write(&net, "share-without-password = true\n").unwrap();
+    let text = format!("{TEXT}\n[startup]\ninclude = {:?}\n", net.display().to_string());
+    let daemon = Daemon::configured(&text);
+    let page = daemon.page("/configuration/preset?machine");
+    says(&page, &["startup.share-without-password", "net.toml", "cannot change these options"]);
+    assert!(!page.shown().contains("Nothing would change"), "{}", page.shown());
+    let mut post = does(&daemon.page(TIMEOUT), "set").with("preset", "machine");
+    post.action = post.action.replace(TIMEOUT, "/configuration/preset");
+    says(&daemon.submit(&post), &["cannot change these options"]);
+    assert_eq!(read(&daemon), text);
 }
 
 #[test]

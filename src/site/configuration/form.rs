@@ -7,7 +7,10 @@ use wwwoffle_config::{ChangeError, Faults, TextStamp, UrlSpec};
 use super::super::caller::Caller;
 use super::super::forms::FormError;
 use super::preset::{self, ConfigPreset, Surroundings};
-use super::{CurrentConfiguration, answer, builder, failed, index, item_at, option, preset_page};
+use super::{
+    CurrentConfiguration, answer, builder, failed, included_options, index, item_at, option,
+    preset_page,
+};
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::live::{Change, ConfigFileChange};
@@ -259,7 +262,8 @@ async fn apply_preset(
     };
     let base = &caller.context.base;
     let (text, around) = (base.config_text().await?.text, Surroundings::of(caller, &base.config()));
-    if preset.needs_password() && !around.has_password {
+    let lacks_password = preset.needs_password() && !around.has_password;
+    if lacks_password || !included_options(caller, preset, &text, &around).await?.is_empty() {
         return Ok(caller.page(preset_page(caller, preset, &[]).await?));
     }
     let machine = around.clone();

@@ -1,12 +1,15 @@
 //! Presets: the options that people set for a situation, changed together.
 //!
 //! A preset is applied as one change of the file, so it is undone as one too. The options of a
-//! section's rules stay as they are.
+//! section's rules stay as they are, and so does a value that no preset sets.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 use wwwoffle_config::Config;
-use wwwoffle_config::edit::{Edit, EditError, apply, elements, overview, quoted};
+use wwwoffle_config::edit::{
+    Edit, EditError, OptionState, Overview, apply, elements, overview, quoted,
+};
 
 use crate::base::text::{Text, tr};
 use crate::net::upstream::reachable_addresses;
@@ -22,6 +25,10 @@ const DEFAULT_PORT: u16 = 8080;
 /// the file.
 const PRIVATE: &str =
     r#"["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7", "fe80::/10"]"#;
+
+/// This machine, as in the file. An empty list would not close the proxy: if users are listed, it
+/// permits every address.
+const LOOPBACK: &str = r#"["127.0.0.1", "::1"]"#;
 
 /// A situation in which the proxy is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,11 +96,11 @@ impl ConfigPreset {
 }
 
 /// An option of the presets: its section and key, its purpose, and its values for a household, a
-/// school and a ship. `None` is the default. On a single machine all have their defaults.
+/// school and a ship. `None` is the default, as all are on a single machine.
 type OptionRow = (&'static str, &'static str, Text, [Option<&'static str>; 3]);
 
 /// The options that do not depend on the machine. Those that open the proxy are [`opening`].
-const OPTIONS: [OptionRow; 8] = [
+const OPTIONS: [OptionRow; 7] = [
     (
         "startup",
         "queue-share",
@@ -120,7 +127,6 @@ const OPTIONS: [OptionRow; 8] = [
         tr("Show saved pages if a site does not answer"),
         [None, None, Some("true")],
     ),
-    ("purge", "age", tr("How long pages stay saved"), [None, Some("\"1y\""), Some("\"1y\"")]),
     (
         "fetch-options",
         "metered",
@@ -136,6 +142,8 @@ pub(super) struct Surroundings {
     pub(super) listen: Vec<SocketAddr>,
     /// Whether a control password is set.
     pub(super) has_password: bool,
+    /// Whether users are listed, who may use the proxy with a password.
+    pub(super) has_users: bool,
     /// The addresses by which other machines reach this one.
     pub(super) addresses: Vec<IpAddr>,
 }
@@ -148,6 +156,7 @@ impl Surroundings {
         Self {
             listen: config.startup.listen.as_slice().to_vec(),
             has_password: config.startup.password.hash().is_some(),
+            has_users: !config.allowed_users.users.is_empty(),
             addresses: if is_trusted { reachable_addresses() } else { Vec::new() },
         }
     }
@@ -171,87 +180,156 @@ pub(super) fn purpose(section: &str, key: &str) -> Option<Text> {
     })
 }
 
+/// An option with its value in the file. `None` removes it from the file.
+type OptionEdit = (&'static str, &'static str, Option<String>);
+
 /// Returns `text`, the text of a configuration, with the options of `preset`.
 pub(super) fn edited(
     preset: ConfigPreset,
     text: &str,
     around: &Surroundings,
 ) -> Result<String, EditError> {
-    let mut edits = opening(preset, text, around)?;
-    edits.extend(OPTIONS.iter().map(|(section, key, _, [household, school, ship])| {
+    let edits = edits(preset, &SetOptions::of(text)?, around);
+    edits.into_iter().try_fold(text.to_owned(), |text, (section, key, value)| {
+        let (section, key) = (section.to_owned(), key.to_owned());
+        let edit = match value {
+            Some(value) => Edit::Set { section, key, value },
+            None => Edit::Unset { section, key },
+        };
+        Ok(apply(&text, &edit)?.text)
+    })
+}
+
+/// Returns the options of `preset` that are set in a file which the configuration `file` includes,
+/// each with that file. A preset cannot change them.
+pub(super) fn included(
+    preset: ConfigPreset,
+    text: &str,
+    around: &Surroundings,
+    (config, file): (&Config, &Path),
+) -> Result<Vec<(String, String)>, EditError> {
+    let edits = edits(preset, &SetOptions::of(text)?, around);
+    let elsewhere = edits.into_iter().filter_map(|(section, key, _)| {
+        let set_in = config.origin_of(section, key)?.file();
+        (set_in != file).then(|| (format!("{section}.{key}"), set_in.display().to_string()))
+    });
+    Ok(elsewhere.collect())
+}
+
+/// The options that are set in the text of a configuration.
+struct SetOptions(Overview);
+
+impl SetOptions {
+    fn of(text: &str) -> Result<Self, EditError> {
+        overview(text).map(Self)
+    }
+
+    fn state(&self, section: &str, key: &str) -> Option<&OptionState> {
+        self.0.options.iter().find(|one| (one.section, one.option.key) == (section, key))
+    }
+
+    fn value(&self, section: &str, key: &str) -> Option<&str> {
+        self.state(section, key)?.value.as_deref()
+    }
+}
+
+fn edits(preset: ConfigPreset, set: &SetOptions, around: &Surroundings) -> Vec<OptionEdit> {
+    let mut edits =
+        if preset.is_shared() { opening(preset, set, around) } else { closing(set, around) };
+    for (section, key, _, values) in OPTIONS {
+        let [household, school, ship] = values;
         let value = match preset {
-            ConfigPreset::Machine => &None,
+            ConfigPreset::Machine => None,
             ConfigPreset::Household => household,
             ConfigPreset::School => school,
             ConfigPreset::Ship => ship,
         };
-        edit(section, key, value.map(str::to_owned))
-    }));
-    edits.iter().try_fold(text.to_owned(), |text, edit| Ok(apply(&text, edit)?.text))
+        // A value that no preset sets is a person's own.
+        let is_ours = set.value(section, key).is_some_and(|now| values.contains(&Some(now)));
+        if value.is_some() || is_ours {
+            edits.push((section, key, value.map(str::to_owned)));
+        }
+    }
+    edits
 }
 
-/// Returns the edits that decide which machines can use the proxy.
-fn opening(
-    preset: ConfigPreset,
-    text: &str,
-    around: &Surroundings,
-) -> Result<Vec<Edit>, EditError> {
+/// Returns the edits after which only this machine can use the proxy.
+fn closing(set: &SetOptions, around: &Surroundings) -> Vec<OptionEdit> {
     let mut edits = Vec::new();
-    let port = around.listen.first().map_or(DEFAULT_PORT, SocketAddr::port);
-    let is_closed = around.listen.iter().all(|address| address.ip().is_loopback());
-    if !preset.is_shared() {
-        if !is_closed {
-            let only = (port != DEFAULT_PORT).then(|| format!("[\"127.0.0.1:{port}\"]"));
-            edits.push(edit("startup", "listen", only));
-        }
-        for key in ["redirect-listen", "tproxy-listen", "share-without-password"] {
-            edits.push(edit("startup", key, None));
-        }
-        edits.push(edit("allowed-connect-hosts", "hosts", None));
-        return Ok(edits);
+    if around.listen.iter().any(|address| !address.ip().is_loopback()) {
+        let close = |address: &SocketAddr| {
+            let is_closed = address.ip().is_loopback();
+            if is_closed { *address } else { (Ipv4Addr::LOCALHOST, address.port()).into() }
+        };
+        let closed = addresses(around.listen.iter().map(close));
+        let is_default = closed == addresses([(Ipv4Addr::LOCALHOST, DEFAULT_PORT).into()]);
+        edits.push(("startup", "listen", (!is_default).then_some(closed)));
     }
-    if is_closed {
-        edits.push(edit("startup", "listen", Some(format!("[\"0.0.0.0:{port}\"]"))));
-        if let Some(names) = names(text, around)? {
-            edits.push(edit("local-host", "names", Some(names)));
+    for key in ["redirect-listen", "tproxy-listen", "share-without-password"] {
+        edits.push(("startup", key, None));
+    }
+    // The listeners stay open until the restart, and listeners from elsewhere stay open after it.
+    let has_users = around.has_users || set.value("allowed-connect-users", "users").is_some();
+    let is_listed = has_users || set.value("allowed-connect-hosts", "hosts").is_some();
+    edits.push(("allowed-connect-hosts", "hosts", is_listed.then(|| LOOPBACK.to_owned())));
+    edits
+}
+
+/// Returns the edits after which other machines can use the proxy.
+fn opening(preset: ConfigPreset, set: &SetOptions, around: &Surroundings) -> Vec<OptionEdit> {
+    let mut edits = Vec::new();
+    if around.listen.iter().all(|address| address.ip().is_loopback()) {
+        let port = around.listen.first().map_or(DEFAULT_PORT, SocketAddr::port);
+        let open = |address: &SocketAddr| match address {
+            SocketAddr::V4(v4) => (Ipv4Addr::UNSPECIFIED, v4.port()).into(),
+            SocketAddr::V6(_) => *address,
+        };
+        let mut listen: Vec<_> = around.listen.iter().map(open).collect();
+        if listen.iter().all(SocketAddr::is_ipv6) {
+            listen.insert(0, (Ipv4Addr::UNSPECIFIED, port).into());
+        }
+        edits.push(("startup", "listen", Some(addresses(listen))));
+        if let Some(names) = names(set, around) {
+            edits.push(("local-host", "names", Some(names)));
         }
     }
     let is_open = !preset.needs_password() && !around.has_password;
-    edits.push(edit("startup", "share-without-password", is_open.then(|| "true".to_owned())));
-    edits.push(edit("allowed-connect-hosts", "hosts", Some(PRIVATE.to_owned())));
-    Ok(edits)
+    edits.push(("startup", "share-without-password", is_open.then(|| "true".to_owned())));
+    edits.push(("allowed-connect-hosts", "hosts", Some(PRIVATE.to_owned())));
+    edits
 }
 
-/// Returns the names of this machine with its addresses. `None` if it has no address to add.
-fn names(text: &str, around: &Surroundings) -> Result<Option<String>, EditError> {
-    let known = overview(text)?.options.into_iter();
-    let mut known = known.filter(|one| (one.section, one.option.key) == ("local-host", "names"));
-    let Some(state) = known.next() else { return Ok(None) };
+/// Returns addresses as in the file, each once.
+fn addresses(all: impl IntoIterator<Item = SocketAddr>) -> String {
+    let mut listed: Vec<String> = Vec::new();
+    for address in all {
+        let address = quoted(&address.to_string());
+        if !listed.contains(&address) {
+            listed.push(address);
+        }
+    }
+    format!("[{}]", listed.join(", "))
+}
+
+/// Returns the names of this machine with its IPv4 addresses, as a preset opens no IPv6 address.
+/// `None` if there is no address to add.
+fn names(set: &SetOptions, around: &Surroundings) -> Option<String> {
+    let state = set.state("local-host", "names")?;
     let value = state.value.as_deref().unwrap_or(state.option.default);
     let mut names = elements(value).unwrap_or_default();
     let before = names.len();
-    let addresses = around.addresses.iter().take(MAX_NAMES);
+    let addresses = around.addresses.iter().filter(|address| address.is_ipv4()).take(MAX_NAMES);
     for address in addresses.map(|address| quoted(&address.to_string())) {
         if !names.contains(&address) {
             names.push(address);
         }
     }
-    Ok((names.len() > before).then(|| format!("[{}]", names.join(", "))))
-}
-
-fn edit(section: &str, key: &str, value: Option<String>) -> Edit {
-    let (section, key) = (section.to_owned(), key.to_owned());
-    match value {
-        Some(value) => Edit::Set { section, key, value },
-        None => Edit::Unset { section, key },
-    }
+    (names.len() > before).then(|| format!("[{}]", names.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use wwwoffle_config::PasswordHash;
+    use wwwoffle_config::{PasswordHash, ResolvedNames};
 
     use super::*;
 
@@ -260,6 +338,7 @@ mod tests {
         Surroundings {
             listen: vec![listen.parse().unwrap()],
             has_password,
+            has_users: false,
             addresses: addresses.into(),
         }
     }
@@ -276,9 +355,11 @@ mod tests {
         let listen = config.startup.listen.as_slice();
         assert_eq!(listen, ["0.0.0.0:8080".parse().unwrap()]);
         assert!(config.may_listen(listen).is_ok() && config.startup.share_without_password);
-        for want in ["\"localhost\"", "\"192.168.1.5\"", "\"fd00::5\"", "192.168.0.0/16"] {
+        for want in ["\"localhost\"", "\"192.168.1.5\"", "192.168.0.0/16"] {
             assert!(household.contains(want), "{want} in {household}");
         }
+        // It listens on IPv4 addresses only.
+        assert!(!household.contains("fd00::5"), "{household}");
         assert!(!household.contains("data-saver"), "{household}");
         // Shared with a password, the household needs no permission without one.
         let hash = PasswordHash::make("correct horse").unwrap();
@@ -295,7 +376,8 @@ mod tests {
             edited(ConfigPreset::Machine, &school, &around("0.0.0.0:8080", true)).unwrap();
         let config = parse(&machine).unwrap();
         assert_eq!(config.startup.listen, Config::default().startup.listen);
-        assert!(config.allowed_hosts.hosts.is_empty() && !config.usage.count, "{machine}");
+        assert!(machine.contains("hosts = [\"127.0.0.1\", \"::1\"]"), "{machine}");
+        assert!(!config.usage.count, "{machine}");
         assert!(machine.contains("argon2"), "{machine}");
     }
 
@@ -311,6 +393,66 @@ mod tests {
         let at = around("127.0.0.1:3128", false);
         assert_eq!(edited(ConfigPreset::Machine, own, &at).unwrap(), own);
         assert!(edited(ConfigPreset::School, own, &at).unwrap().contains("[\"0.0.0.0:3128\"]"));
+        let mut both = around("127.0.0.1:3128", true);
+        both.listen.push("[::1]:3128".parse().unwrap());
+        let opened = edited(ConfigPreset::School, "", &both).unwrap();
+        assert!(opened.contains("[\"0.0.0.0:3128\", \"[::1]:3128\"]"), "{opened}");
+        both.listen = vec!["[::1]:3128".parse().unwrap()];
+        let opened = edited(ConfigPreset::School, "", &both).unwrap();
+        assert!(opened.contains("[\"0.0.0.0:3128\", \"[::1]:3128\"]"), "{opened}");
+    }
+
+    /// Users without hosts would open the proxy to every address.
+    #[test]
+    fn this_machine_only_serves_no_other_machine() {
+        let hash = PasswordHash::make("correct horse").unwrap();
+        let users = format!("[allowed-connect-users]\nusers = [\"ada:{}\"]\n", hash.as_str());
+        let open = "[startup]\nlisten = [\"0.0.0.0:8080\"]\n";
+        let hosts = format!("[allowed-connect-hosts]\nhosts = {PRIVATE}\n");
+        for text in [format!("{open}{users}"), format!("{open}{hosts}{users}"), open.to_owned()] {
+            for has_users in [false, true] {
+                let at = Surroundings { has_users, ..around("0.0.0.0:8080", true) };
+                let machine = edited(ConfigPreset::Machine, &text, &at).unwrap();
+                let config = parse(&machine).unwrap();
+                let serves = |client: &str| {
+                    let (client, ours) = (client.parse().unwrap(), "192.168.1.5".parse().unwrap());
+                    config.serves(client, ours, &ResolvedNames::default(), None)
+                };
+                assert!(!serves("192.0.2.1") && !serves("192.168.1.9"), "{machine}");
+                assert!(serves("127.0.0.1") && serves("::1"), "{machine}");
+                assert!(!has_users || machine.contains(LOOPBACK), "{machine}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_no_preset_sets_stay() {
+        let own = "[fetch-options]\nask-above = \"7 MB\"\n\n[purge]\nage = \"10y\"\n";
+        let at = around("127.0.0.1:8080", true);
+        assert_eq!(edited(ConfigPreset::Machine, own, &at).unwrap(), own);
+        assert!(edited(ConfigPreset::Household, own, &at).unwrap().starts_with(own));
+        let ship = edited(ConfigPreset::Ship, own, &at).unwrap();
+        assert!(ship.contains("\"5 MB\"") && ship.contains("age = \"10y\""), "{ship}");
+        let machine = edited(ConfigPreset::Machine, &ship, &at).unwrap();
+        assert!(!machine.contains("ask-above") && machine.contains("age = \"10y\""), "{machine}");
+    }
+
+    #[test]
+    fn options_in_included_files_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let (main, net) = (folder.path().join("main.toml"), folder.path().join("net.toml"));
+        std::fs::write(&net, "listen = [\"192.168.1.5:8080\"]\nshare-without-password = true\n")
+            .unwrap();
+        let text = "[startup]\ninclude = \"net.toml\"\n";
+        let config = Config::parse(text, &main).unwrap();
+        let at = around("192.168.1.5:8080", false);
+        let of = |preset| included(preset, text, &at, (&config, &main)).unwrap();
+        let want = |key: &str| (format!("startup.{key}"), net.display().to_string());
+        assert_eq!(of(ConfigPreset::Machine), [want("listen"), want("share-without-password")]);
+        assert_eq!(of(ConfigPreset::Household), [want("share-without-password")]);
+        let alone = Config::default();
+        let none = included(ConfigPreset::Machine, "", &at, (&alone, &main)).unwrap();
+        assert!(none.is_empty());
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(in crate::site::configuration) struct PresetPage<'a> {
     pub(in crate::site::configuration) then: &'a Overview,
     /// Why the changes were refused.
     pub(in crate::site::configuration) faults: &'a [String],
+    /// The options that are set in included files, each with its file. They prevent the change.
+    pub(in crate::site::configuration) included: &'a [(String, String)],
     /// Whether a control password must be set first.
     pub(in crate::site::configuration) lacks_password: bool,
     /// Whether the person who looks at the page can apply the preset here.
@@ -65,6 +67,9 @@ pub(in crate::site::configuration) fn page(
             then: value(state.and_then(|state| state.value.as_deref())),
         }
     };
+    let included = |(option, file): &(String, String)| {
+        view! { option: shown::text(option), file: shown::text(file) }
+    };
     let rows = content.options.iter().zip(content.settings).map(row);
     let view = view! {
         name: content.preset.name(),
@@ -73,6 +78,7 @@ pub(in crate::site::configuration) fn page(
         path: PATH,
         rows: rows.collect::<Vec<_>>(),
         faults: content.faults,
+        included: content.included.iter().map(included).collect::<Vec<_>>(),
         lacks_password: content.lacks_password,
         has_button: content.has_button,
         stamp: content.stamp,
