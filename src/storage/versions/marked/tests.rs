@@ -84,7 +84,7 @@ fn words_at_a_cut_have_no_marks() {
         ("a b c d e x", false, "a b c d e y", true, "a b c d e <ins>y</ins>"),
         ("a b c d e x", true, "a b c d e y", true, "a b c d e y"),
         // The new page has more at its beginning, so the end of the old one is beyond its cut.
-        ("a b c d e f g", true, "1 2 a b c d e", true, "<ins>1 2 </ins>a b c d e"),
+        ("a b c d e f g", true, "1 2 a b c d e", true, "<ins>1 2</ins> a b c d e"),
         ("1 2 a b c d e", true, "a b c d e f g", true, "<del>1 2</del> a b c d e f g"),
         // A single equal word at the cut says nothing.
         ("a b c d e x z", true, "a b c d e y z", true, "a b c d e y z"),
@@ -102,12 +102,6 @@ fn words_at_a_cut_have_no_marks() {
         assert_eq!(counts.added > 0, want.contains("<ins>"), "{counts:?}");
         assert_eq!(counts.removed > 0, want.contains("<del>"), "{counts:?}");
     }
-    let numbers = |from: usize, until: usize| -> String {
-        (from..until).map(|number| format!("{number} ")).collect()
-    };
-    let (old, new) = (whole(&numbers(2_000, 47_000)), whole(&numbers(0, 47_000)));
-    let html = mark(&old, &new, |counts| format!("{counts:?}")).unwrap();
-    assert!(html.contains("added: 2000, removed: 0, is_cut: true"), "{}", &html[..200]);
 }
 
 #[test]
@@ -136,4 +130,11 @@ fn large_pages_are_marked_within_bounds() {
         String::new()
     });
     assert_eq!(cut, Some(true));
+    // Both are cut, and the last old words are beyond the cut of the new page.
+    let list = |numbers: std::ops::Range<usize>| -> String {
+        numbers.map(|number| format!("{number} ")).collect()
+    };
+    let (old, new) = (whole(&list(2_000..47_000)), whole(&list(0..47_000)));
+    let html = mark(&old, &new, |counts| format!("{counts:?}")).unwrap();
+    assert!(html.contains("removed: 0, is_cut: true"), "{}", &html[..200]);
 }
