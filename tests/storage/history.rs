@@ -286,12 +286,10 @@ fn changes_are_marked_in_the_page_itself() {
         let versions = listed(&daemon, url);
         let at = |number: usize| versions[number]["stored"].as_str().unwrap().to_owned();
         let path = format!("/history/marked/?url={}&from={}&to={}", encode(url), at(from), at(to));
-        let page = daemon.page(&path);
         // The form of the history does not know the time of the sub-resources.
+        let page = daemon.page(&path);
         assert_eq!(page.status, 303, "{path}");
-        let path = page.field("Location").to_owned();
-        assert!(path.contains("&came=") && path.ends_with(&format!("&at={}", at(to))), "{path}");
-        path
+        page.field("Location").to_owned()
     };
     let page = daemon.page(&path(&url, 2, 0));
     assert_eq!((page.status, page.field("Content-Type")), (200, "text/html; charset=utf-8"));
