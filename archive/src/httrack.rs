@@ -20,7 +20,7 @@ use crate::head::ResponseHead;
 use crate::item::{ArchiveItem, ArchivedBody, ArchivedExchange, Source, url};
 use crate::mirror::exchange_of_file;
 use crate::refusal::{ReadFault, classify_error};
-use crate::zip::read::{Directory, Member};
+use crate::zip::read::{Directory, ZipMember};
 
 const ZIP: &str = "hts-cache/new.zip";
 const TEXT: &str = "hts-cache/new.txt";
@@ -74,7 +74,7 @@ impl Httrack {
     fn member(
         &self,
         directory: &Directory,
-        member: &Member,
+        member: &ZipMember,
     ) -> Result<ArchivedExchange<'static>, ReadFault> {
         let (content, extra) = directory.content(member).map_err(classify_error)?;
         let member_fields = MemberFields::parse(&extra);

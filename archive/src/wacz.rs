@@ -16,7 +16,7 @@ use crate::fixture::SETTINGS;
 use crate::item::{ArchiveItem, Source};
 use crate::refusal::Reason;
 use crate::warc::Warc;
-use crate::zip::read::{Directory, Member};
+use crate::zip::read::{Directory, ZipMember};
 
 /// The most members of a WACZ; real ones have about ten.
 const MAX_MEMBERS: usize = 10_000;
@@ -33,12 +33,12 @@ pub(crate) struct Wacz {
     local: LocalHost,
     directory: Directory,
     /// The WARC files that were not read yet.
-    archives: VecDeque<Member>,
+    archives: VecDeque<ZipMember>,
     digests: HashMap<String, String>,
     /// The settings, if the WACZ is a fixture.
-    settings: Option<Member>,
+    settings: Option<ZipMember>,
     /// The definition of the collection whose pages it has.
-    collection: Option<Member>,
+    collection: Option<ZipMember>,
     now: Option<Warc>,
 }
 
@@ -118,12 +118,12 @@ impl Wacz {
     }
 
     /// Opens a WARC file if it matches its digest.
-    fn begin(&self, member: &Member) -> Result<Warc, ItemFault> {
+    fn begin(&self, member: &ZipMember) -> Result<Warc, ItemFault> {
         let file = self.verify(member).map_err(|error| ItemFault::of_read(&self.path, error))?;
         Warc::within(&file, &self.path, &member.name, &self.local)
     }
 
-    fn verify(&self, member: &Member) -> std::io::Result<FileReader> {
+    fn verify(&self, member: &ZipMember) -> std::io::Result<FileReader> {
         let declared = self.digests.get(&member.name);
         let digest = declared.map_or(Ok(None), |text| Digest::parse(text))?;
         let (mut content, _) = self.directory.content(member)?;
@@ -177,7 +177,7 @@ pub(crate) fn is_archive(name: &str) -> bool {
         && [".warc", ".warc.gz", ".warc.zst"].iter().any(|end| name.ends_with(end))
 }
 
-fn digests(directory: &Directory, package: &Member) -> std::io::Result<HashMap<String, String>> {
+fn digests(directory: &Directory, package: &ZipMember) -> std::io::Result<HashMap<String, String>> {
     let bytes = small(directory, package)?;
     let package: Package = serde_json::from_slice(&bytes)
         .map_err(|error| Reason::from(format!("its datapackage.json is invalid: {error}")))?;
@@ -186,7 +186,7 @@ fn digests(directory: &Directory, package: &Member) -> std::io::Result<HashMap<S
 }
 
 /// Reads a member that must be small.
-fn small(directory: &Directory, member: &Member) -> std::io::Result<Vec<u8>> {
+fn small(directory: &Directory, member: &ZipMember) -> std::io::Result<Vec<u8>> {
     if member.size > MAX_PACKAGE {
         return Err(Reason::from(format!("its {} is longer than 16 MiB", member.name)).into());
     }

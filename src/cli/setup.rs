@@ -38,7 +38,7 @@ use wwwoffle_spool::fs::spool_owner;
 
 use self::change::{MachineChange, Undone};
 use self::daemon::CurrentConfig;
-use self::plan::{Item, Machine, SetupPlan, Stage};
+use self::plan::{Machine, PlanStep, SetupPlan, Stage};
 use self::record::SetupRecord;
 use self::share::NewLogins;
 use super::args::{SetupArgs, SetupPart};
@@ -219,7 +219,7 @@ impl SetupWork<'_, '_> {
         let open: Vec<(&MachineChange, bool)> = items
             .filter(|one| one.is_open(self.record, self.settings))
             .filter_map(|one| match &one.item {
-                Item::Change(change) => Some((change, self.record.is_interrupted(change))),
+                PlanStep::Change(change) => Some((change, self.record.is_interrupted(change))),
                 _ => None,
             })
             .collect();

@@ -43,7 +43,7 @@ pub(crate) struct Directory {
 
 /// A member of a ZIP.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
+pub(crate) struct ZipMember {
     pub(crate) name: String,
     method: u16,
     is_encrypted: bool,
@@ -112,7 +112,7 @@ impl Directory {
     }
 
     /// Reads the next member; `None` at the end.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Member>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<ZipMember>> {
         if self.left == 0 || self.entries.fill_buf()?.is_empty() {
             return Ok(None);
         }
@@ -131,7 +131,7 @@ impl Directory {
             self.entries.read_exact(&mut bytes).map(|()| bytes)
         };
         let (name, extra, _comment) = (piece(lengths.0)?, piece(lengths.1)?, piece(lengths.2)?);
-        let mut member = Member {
+        let mut member = ZipMember {
             name: String::from_utf8_lossy(&name).into_owned(),
             method,
             is_encrypted: flags & 1 != 0,
@@ -148,7 +148,7 @@ impl Directory {
     }
 
     /// The contents of a member, and the extra field of its local header.
-    pub(crate) fn content(&self, member: &Member) -> io::Result<(MemberContent, Vec<u8>)> {
+    pub(crate) fn content(&self, member: &ZipMember) -> io::Result<(MemberContent, Vec<u8>)> {
         let (data, extra) = self.data(member)?;
         let input: Box<dyn Read> = match member.method {
             0 => Box::new(data.buffered()),
@@ -160,11 +160,11 @@ impl Directory {
     }
 
     /// The range of a member; `None` if it is compressed.
-    pub(crate) fn stored(&self, member: &Member) -> io::Result<Option<FileReader>> {
+    pub(crate) fn stored(&self, member: &ZipMember) -> io::Result<Option<FileReader>> {
         Ok(if member.method == 0 { Some(self.data(member)?.0) } else { None })
     }
 
-    fn data(&self, member: &Member) -> io::Result<(FileReader, Vec<u8>)> {
+    fn data(&self, member: &ZipMember) -> io::Result<(FileReader, Vec<u8>)> {
         if member.is_encrypted {
             return Err(Reason::from("it is encrypted").into());
         }
@@ -202,7 +202,7 @@ pub(crate) fn local_members(file: &FileReader) -> io::Result<Vec<(String, FileRe
         let (name, extra) = (u64::from(numbers.two()?), u64::from(numbers.two()?));
         let name_bytes = file.part(at + 30, name).small(name)?.unwrap_or_default();
         let extra_bytes = file.part(at + 30 + name, extra).small(extra)?.unwrap_or_default();
-        let mut member = Member {
+        let mut member = ZipMember {
             name: String::from_utf8_lossy(&name_bytes).into_owned(),
             method,
             is_encrypted: flags & 1 != 0,
@@ -239,7 +239,7 @@ fn large_end(file: &FileReader, locator: &[u8]) -> io::Result<(u64, u64, u64)> {
     Ok((count, numbers.eight()?, numbers.eight()?))
 }
 
-impl Member {
+impl ZipMember {
     /// Replaces numbers that do not fit into 32 bits by the values of the ZIP64 field.
     fn enlarge(&mut self, mut extra: &[u8]) -> Result<(), Reason> {
         while extra.len() >= 4 {

@@ -9,7 +9,7 @@ use super::change::MachineChange;
 use super::disk;
 use super::file::{FileChange, FileReaders};
 use super::keyed::{KeyedChange, Notation};
-use super::plan::{Item, Machine, PlanItem, Stage};
+use super::plan::{Machine, PlanItem, PlanStep, Stage};
 use super::proxies::ProxyTrust;
 use crate::base::small_file;
 
@@ -83,7 +83,7 @@ pub(super) fn plan(
     }
     if items.is_empty() {
         let why = "none is installed here: install one, then run setup again".to_owned();
-        items.push(PlanItem::proxies(Item::ByHand { what: "browsers".to_owned(), why }));
+        items.push(PlanItem::proxies(PlanStep::ByHand { what: "browsers".to_owned(), why }));
     }
     items
 }

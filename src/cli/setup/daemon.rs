@@ -11,7 +11,7 @@ use wwwoffle_spool::fs::spool_owner;
 use super::change::MachineChange;
 use super::file::FileReaders;
 use super::keyed::{KeyedChange, Notation};
-use super::plan::{Item, Machine, PlanItem};
+use super::plan::{Machine, PlanItem, PlanStep};
 use super::share::{self, NewLogins, SharingPlan};
 use super::unit::{Manager, ServiceChange};
 use crate::base::shown;
@@ -100,7 +100,7 @@ pub(super) fn plan(
     let mut items = Vec::new();
     let is_new = change.as_ref().is_some_and(|change| !change.is_done());
     if let Some(change) = change {
-        items.push(PlanItem::daemon(Item::Change(MachineChange::Keyed(change))));
+        items.push(PlanItem::daemon(PlanStep::Change(MachineChange::Keyed(change))));
     }
     if wants_service {
         let lacks = |all: &Vec<String>| !listen.iter().all(|one| all.contains(&one.to_string()));
@@ -110,7 +110,7 @@ pub(super) fn plan(
     }
     if is_new && running.is_some() && !is_service {
         let why = "restart it with the new configuration: `wwwoffle stop`, then `wwwoffle serve`";
-        items.push(PlanItem::daemon(Item::ByHand {
+        items.push(PlanItem::daemon(PlanStep::ByHand {
             what: "daemon".to_owned(),
             why: why.to_owned(),
         }));
@@ -128,11 +128,11 @@ fn service(
     manager: Result<(Manager, super::unit::ServiceState), String>,
     restarts: bool,
     settings: &Settings<'_>,
-) -> Item {
+) -> PlanStep {
     let planned = manager.and_then(|(manager, _)| ServiceChange::plan(manager, restarts, settings));
     match planned {
-        Ok(change) => Item::Change(MachineChange::Service(change)),
-        Err(why) => Item::ByHand { what: "service".to_owned(), why },
+        Ok(change) => PlanStep::Change(MachineChange::Service(change)),
+        Err(why) => PlanStep::ByHand { what: "service".to_owned(), why },
     }
 }
 

@@ -42,12 +42,12 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct PlanItem {
     pub(super) stage: Stage,
-    pub(super) item: Item,
+    pub(super) item: PlanStep,
 }
 
 /// What a line of the plan is about.
 #[derive(Debug)]
-pub(super) enum Item {
+pub(super) enum PlanStep {
     Change(MachineChange),
     /// The certificate authority of the spool, which does not exist yet.
     NewAuthority,
@@ -75,23 +75,23 @@ pub(super) struct SetupPlan {
 }
 
 impl PlanItem {
-    pub(super) fn daemon(item: Item) -> Self {
+    pub(super) fn daemon(item: PlanStep) -> Self {
         Self { stage: Stage::Daemon, item }
     }
 
-    fn certificates(item: Item) -> Self {
+    fn certificates(item: PlanStep) -> Self {
         Self { stage: Stage::Certificates, item }
     }
 
-    pub(super) fn proxies(item: Item) -> Self {
+    pub(super) fn proxies(item: PlanStep) -> Self {
         Self { stage: Stage::Proxies, item }
     }
 
     /// Returns the item for a planned change, or for the reason why it cannot be planned.
     pub(super) fn of(stage: Stage, what: &str, planned: Result<MachineChange, String>) -> Self {
         let item = match planned {
-            Ok(change) => Item::Change(change),
-            Err(why) => Item::Refused { what: what.to_owned(), why },
+            Ok(change) => PlanStep::Change(change),
+            Err(why) => PlanStep::Refused { what: what.to_owned(), why },
         };
         Self { stage, item }
     }
@@ -99,9 +99,9 @@ impl PlanItem {
     /// Whether there is something to do.
     pub(super) fn is_open(&self, record: &SetupRecord, settings: &Settings<'_>) -> bool {
         match &self.item {
-            Item::Change(change) => !change.is_done(settings) || record.is_interrupted(change),
-            Item::NewAuthority | Item::NewCertificate { .. } => true,
-            Item::ByHand { .. } | Item::Refused { .. } => false,
+            PlanStep::Change(change) => !change.is_done(settings) || record.is_interrupted(change),
+            PlanStep::NewAuthority | PlanStep::NewCertificate { .. } => true,
+            PlanStep::ByHand { .. } | PlanStep::Refused { .. } => false,
         }
     }
 }
@@ -119,20 +119,20 @@ pub(super) fn plan(
     let mut system = None;
     if wants_certificate && authority.is_none() && !machine.is_user && !daemon.will_run {
         let why = "the first start of the daemon makes it: start it, then run setup again";
-        items.push(PlanItem::daemon(Item::ByHand {
+        items.push(PlanItem::daemon(PlanStep::ByHand {
             what: "certificate authority".to_owned(),
             why: why.to_owned(),
         }));
     } else if wants_certificate {
         if authority.is_none() {
-            items.push(PlanItem::daemon(Item::NewAuthority));
+            items.push(PlanItem::daemon(PlanStep::NewAuthority));
         }
         system = certificates(machine, authority, &mut items);
     }
     if !daemon.will_run {
         // With a proxy that does not answer, programs and browsers would reach nothing.
         let why = "no daemon runs: start `wwwoffle serve`, then run setup again".to_owned();
-        items.push(PlanItem::proxies(Item::ByHand { what: "proxy settings".to_owned(), why }));
+        items.push(PlanItem::proxies(PlanStep::ByHand { what: "proxy settings".to_owned(), why }));
     } else if !typed.skip.contains(&SetupPart::Proxy) {
         let trusts = proxies::ProxyTrust {
             system: system.as_ref(),
@@ -156,15 +156,15 @@ fn certificates(
     items: &mut Vec<PlanItem>,
 ) -> Option<TrustStore> {
     let by_hand = |what: &str, why: String| {
-        PlanItem::certificates(Item::ByHand { what: what.to_owned(), why })
+        PlanItem::certificates(PlanStep::ByHand { what: what.to_owned(), why })
     };
     let mut add = |store: &TrustStore| {
         let item = match authority
             .map(|authority| CertificateChange::plan(store, &machine.root, authority))
         {
-            None => Item::NewCertificate { store: store.name() },
-            Some(Ok(change)) => Item::Change(MachineChange::Certificate(change)),
-            Some(Err(why)) => Item::Refused { what: store.name(), why },
+            None => PlanStep::NewCertificate { store: store.name() },
+            Some(Ok(change)) => PlanStep::Change(MachineChange::Certificate(change)),
+            Some(Err(why)) => PlanStep::Refused { what: store.name(), why },
         };
         items.push(PlanItem::certificates(item));
     };
@@ -208,7 +208,7 @@ impl SetupPlan {
 
     /// Whether a part was refused because of a fault.
     pub(super) fn has_refusals(&self) -> bool {
-        self.items.iter().any(|item| matches!(item.item, Item::Refused { .. }))
+        self.items.iter().any(|item| matches!(item.item, PlanStep::Refused { .. }))
     }
 
     /// Prints the plan.
@@ -221,27 +221,29 @@ impl SetupPlan {
         let out = &mut *terminal.stdout;
         for one in &self.items {
             match &one.item {
-                Item::Change(change) if one.is_open(record, settings) => {
+                PlanStep::Change(change) if one.is_open(record, settings) => {
                     writeln!(out, "{}", shown::line(&change.name()))?;
                     for line in change.lines() {
                         writeln!(out, "    {}", shown::line(&line))?;
                     }
                 }
-                Item::Change(change) => {
+                PlanStep::Change(change) => {
                     writeln!(out, "{}: done already", shown::line(&change.name()))?;
                 }
-                Item::NewAuthority => writeln!(out, "certificate authority: made in the spool")?,
-                Item::NewCertificate { store } => {
+                PlanStep::NewAuthority => {
+                    writeln!(out, "certificate authority: made in the spool")?
+                }
+                PlanStep::NewCertificate { store } => {
                     writeln!(
                         out,
                         "certificate in {}\n    not trusted -> trusted",
                         shown::line(store)
                     )?;
                 }
-                Item::ByHand { what, why } => {
+                PlanStep::ByHand { what, why } => {
                     writeln!(out, "{what}: by hand: {}", shown::line(why))?;
                 }
-                Item::Refused { what, why } => {
+                PlanStep::Refused { what, why } => {
                     writeln!(out, "{what}: not changed: {}", shown::line(why))?;
                 }
             }

@@ -7,7 +7,7 @@ use super::change::MachineChange;
 use super::daemon::DaemonPlan;
 use super::file::FileChange;
 use super::firefox::ProfileChange;
-use super::plan::{Item, Machine, PlanItem, Stage};
+use super::plan::{Machine, PlanItem, PlanStep, Stage};
 use super::setting::{Desktop, SettingChange};
 use crate::cli::trust::{self, TrustStore};
 
@@ -58,7 +58,7 @@ pub(super) fn plan(
 }
 
 fn by_hand(what: &str, why: impl Into<String>) -> PlanItem {
-    PlanItem::proxies(Item::ByHand { what: what.to_owned(), why: why.into() })
+    PlanItem::proxies(PlanStep::ByHand { what: what.to_owned(), why: why.into() })
 }
 
 /// Plans the variables of programs. HTTPS of programs goes to the proxy only if the system trusts the
@@ -164,7 +164,7 @@ fn gnome(machine: &Machine<'_>, proxy: SocketAddr, is_trusted: bool) -> Vec<Plan
         let schema = if schema.is_empty() { GNOME.to_owned() } else { format!("{GNOME}.{schema}") };
         match SettingChange::plan(&desktop, &schema, key, value) {
             Ok(change) => {
-                items.push(PlanItem::proxies(Item::Change(MachineChange::Setting(change))));
+                items.push(PlanItem::proxies(PlanStep::Change(MachineChange::Setting(change))));
             }
             Err(why) => {
                 return vec![by_hand(WHAT, format!("{why}; this is not a desktop of GNOME"))];
