@@ -221,7 +221,7 @@ fn a_purge_compresses_old_entries() {
 #[test]
 #[ignore = "slow"]
 fn compressed_entries_are_exported_moved_and_have_versions() {
-    let daemon = Daemon::configured("[caching]\nkeep-versions = 3\n");
+    let daemon = Daemon::configured("[caching]\nkeep-versions = 3\nversions-below = \"4 MB\"\n");
     daemon.ok(&["offline"]);
     let (small, large) = (text(1, 30_000), text(2, 2 << 20));
     let write = |url: &str, body: &[u8]| {
