@@ -37,8 +37,8 @@ use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
+pub use crate::entry::place::share_name;
 pub use order::{ParsePriorityError, Priority, QueuePosition};
-pub use share::share_name;
 
 /// The largest number of requests, both waiting and failed.
 pub const MAX_QUEUE: usize = 120_000;

@@ -10,6 +10,7 @@ mod names;
 use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
@@ -379,6 +380,19 @@ pub(crate) fn scheme_and_host(url: &str) -> (&str, &str) {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     (scheme, rest.get(..end).unwrap_or(rest))
+}
+
+/// Returns the name under which the requests of an owner are counted. A machine may choose any
+/// address of its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
+#[must_use]
+pub fn share_name(owner: &str) -> String {
+    let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
+    match address {
+        Some(IpAddr::V6(address)) => {
+            format!("client:{}/64", Ipv6Addr::from(u128::from(address) >> 64 << 64))
+        }
+        Some(IpAddr::V4(_)) | None => owner.to_owned(),
+    }
 }
 
 #[cfg(test)]

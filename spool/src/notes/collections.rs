@@ -10,12 +10,12 @@ use std::sync::Mutex;
 use sha2::{Digest, Sha256};
 
 use crate::durability::Root;
+use crate::entry::place::share_name;
 use crate::error::{Error, Result};
 use crate::fs::Disk;
 use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::whole::read_whole;
-use crate::queue::share_name;
 
 /// The directory of the texts.
 pub(crate) const COLLECTIONS: &str = "collections";

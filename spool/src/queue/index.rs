@@ -6,8 +6,9 @@ use std::fmt;
 use wwwoffle_url::Key;
 
 use super::outgoing::OutgoingSummary;
-use super::share::{NameCounts, share_name};
+use super::share::NameCounts;
 use super::{QueueChange, QueueObserver};
+use crate::entry::place::share_name;
 
 /// The queue in memory.
 #[derive(Default)]

@@ -1,7 +1,6 @@
 //! Counting the queued requests of each client and user, so that none of them can fill the queue.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
 
 use super::outgoing::RequestKind;
 use super::{MAX_QUEUE, RESERVED};
@@ -43,22 +42,10 @@ pub(super) fn largest_queue(owner: Option<&str>, kind: RequestKind) -> usize {
     }
 }
 
-/// Returns the name under which the requests of an owner are counted. A machine may choose any
-/// address of its IPv6 /64 network (RFC 8981), so all addresses of such a network count together.
-#[must_use]
-pub fn share_name(owner: &str) -> String {
-    let address = owner.strip_prefix("client:").and_then(|address| address.parse().ok());
-    match address {
-        Some(IpAddr::V6(address)) => {
-            format!("client:{}/64", Ipv6Addr::from(u128::from(address) >> 64 << 64))
-        }
-        Some(IpAddr::V4(_)) | None => owner.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{NameCounts, largest_queue, share_name};
+    use super::{NameCounts, largest_queue};
+    use crate::entry::place::share_name;
     use crate::queue::outgoing::RequestKind::{Monitored, Page, Recursive};
 
     #[test]
