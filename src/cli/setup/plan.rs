@@ -231,7 +231,7 @@ impl SetupPlan {
                     writeln!(out, "{}: done already", shown::line(&change.name()))?;
                 }
                 PlanStep::NewAuthority => {
-                    writeln!(out, "certificate authority: made in the spool")?
+                    writeln!(out, "certificate authority: made in the spool")?;
                 }
                 PlanStep::NewCertificate { store } => {
                     writeln!(

@@ -442,6 +442,7 @@ mod tests {
     fn options_in_included_files_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let (main, net) = (folder.path().join("main.toml"), folder.path().join("net.toml"));
+        #[allow(clippy::disallowed_methods, reason = "a test prepares a file")]
         std::fs::write(&net, "listen = [\"192.168.1.5:8080\"]\nshare-without-password = true\n")
             .unwrap();
         let text = "[startup]\ninclude = \"net.toml\"\n\n\

@@ -134,7 +134,7 @@ fn large_pages_are_marked_within_bounds() {
     assert_eq!(cut, Some(true));
     // Both are cut, and the last old words are beyond the cut of the new page.
     let list = |numbers: std::ops::Range<usize>| -> String {
-        numbers.map(|number| format!("{number} ")).collect()
+        numbers.map(|number| number.to_string()).collect::<Vec<_>>().join(" ")
     };
     let (old, new) = (whole(&list(2_000..47_000)), whole(&list(0..47_000)));
     let html = mark(&old, &new, |counts| format!("{counts:?}")).unwrap();
