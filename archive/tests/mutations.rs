@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use support::{Bench, gzip, options, page, record, request, response, sha256, zip};
-use wwwoffle_archive::{ImportControl, ImportOptions, PlainPlacement, import};
+use wwwoffle_archive::ImportOptions;
 use wwwoffle_spool::Lookup;
 use wwwoffle_url::make_hash;
 
@@ -101,8 +101,7 @@ fn run(seed: u64, archive: &Path, bench: &Bench, names: &[PathBuf]) {
         let begun = Instant::now();
         let how = if number % 10 == 0 { options() } else { dry.clone() };
         // The import may also fail.
-        let _ =
-            import(&bench.spool, archive, &how, &PlainPlacement, &mut |_| ImportControl::Continue);
+        let _ = bench.try_import(archive, &how);
         assert!(begun.elapsed() < HANG, "{number} hangs: {bytes:?}");
         std::fs::write(&names[which], &sound[which]).unwrap();
     }

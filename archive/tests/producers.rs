@@ -199,13 +199,7 @@ fn the_beginning_of_a_truncated_archive_is_imported() {
     // Nothing of the first record: the archive is refused.
     let bench = Bench::new();
     let path = bench.write("e.warc.gz", &compressed[..5]);
-    let refused = wwwoffle_archive::import(
-        &bench.spool,
-        &path,
-        &support::options(),
-        &wwwoffle_archive::PlainPlacement,
-        &mut |_| wwwoffle_archive::ImportControl::Continue,
-    );
+    let refused = bench.try_import(&path, &support::options());
     assert!(refused.unwrap_err().is_unknown());
 }
 
@@ -214,13 +208,7 @@ fn a_truncated_wacz_without_archives_is_refused() {
     let wacz = support::zip(&[("datapackage.json", b"{}", b"")]);
     let bench = Bench::new();
     let path = bench.write("a.wacz", &wacz[..wacz.len() - 30]);
-    let refused = wwwoffle_archive::import(
-        &bench.spool,
-        &path,
-        &support::options(),
-        &wwwoffle_archive::PlainPlacement,
-        &mut |_| wwwoffle_archive::ImportControl::Continue,
-    );
+    let refused = bench.try_import(&path, &support::options());
     assert!(refused.unwrap_err().to_string().contains("damaged ZIP"));
 }
 

@@ -66,7 +66,7 @@ pub use contention::LinePosition;
 pub use dialer::{Dialer, OriginReport};
 pub use error::{Failure, LeftOutFile};
 pub use ftp::{Listing, ListingFormat};
-pub(crate) use inward::is_private;
+pub(crate) use inward::is_inner_host;
 pub use inward::{Reach, reachable_addresses};
 use message::OutgoingMessage;
 pub use parents::{FailingParent, ParentHealth};

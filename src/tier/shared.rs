@@ -11,34 +11,15 @@ use wwwoffle_http::caching::control::{DirectiveScope, RequestControl, ResponseCo
 use wwwoffle_http::caching::vary::{Vary, parts_of};
 use wwwoffle_http::head;
 use wwwoffle_spool::{Entry, Place};
-use wwwoffle_url::{CanonicalUrl, LocalHost, is_this_machine};
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use crate::base::owner::sets_cookie;
 use crate::base::redaction::{RedactedText, without_credentials};
 use crate::net::connection::{self, StoredSource};
-use crate::net::upstream::is_private;
+use crate::net::upstream::is_inner_host;
 
 /// The version of these rules. A change makes each node compare its entries with the tier again.
 pub(super) const RULES: u32 = 2;
-
-/// The ends of names that mean another host at each site, beside names without a dot (RFC 6761, RFC
-/// 6762, RFC 8375, ICANN SAC 105 and common habits).
-const INNER_NAMES: [&str; 14] = [
-    "local",
-    "localhost",
-    "localdomain",
-    "internal",
-    "intranet",
-    "private",
-    "corp",
-    "home",
-    "home.arpa",
-    "lan",
-    "mail",
-    "domain",
-    "workgroup",
-    "in-addr.arpa",
-];
 
 /// The reason why an entry does not leave its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,20 +209,6 @@ pub(super) fn published_fields(request: &HeaderMap, answer: &HeaderMap) -> Heade
 /// Whether a URL has a credential in an argument, also in a URL that is an argument.
 pub(super) fn has_token(url: &str) -> bool {
     without_credentials(url.as_bytes(), RedactedText::Url, false) != url.as_bytes()
-}
-
-/// Whether a host names another machine at each site: a private address, a name without a dot, or
-/// one that is only known there.
-fn is_inner_host(host: &str) -> bool {
-    let literal = host.trim_start_matches('[').trim_end_matches(']');
-    if let Ok(address) = literal.parse() {
-        return is_private(address);
-    }
-    let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_below = |end: &&str| {
-        host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    !host.contains('.') || is_this_machine(&host) || INNER_NAMES.iter().any(is_below)
 }
 
 #[cfg(test)]

@@ -82,8 +82,15 @@ impl Bench {
 
     #[track_caller]
     pub fn import_with(&self, path: &Path, options: &ImportOptions) -> ImportReport {
+        self.try_import(path, options).unwrap()
+    }
+
+    pub fn try_import(
+        &self,
+        path: &Path,
+        options: &ImportOptions,
+    ) -> wwwoffle_archive::Result<ImportReport> {
         import(&self.spool, path, options, &PlainPlacement, &mut |_| ImportControl::Continue)
-            .unwrap()
     }
 
     pub fn entry(&self, url: &str) -> Option<Entry> {

@@ -140,6 +140,41 @@ fn is_inward(address: IpAddr) -> bool {
     })
 }
 
+/// The ends of names that mean another host at each site or in a network of their own, beside names
+/// without a dot (RFC 6761, RFC 6762, RFC 7686, RFC 8375, ICANN SAC 105 and common habits).
+const INNER_NAMES: [&str; 16] = [
+    "local",
+    "localhost",
+    "localdomain",
+    "internal",
+    "intranet",
+    "private",
+    "corp",
+    "home",
+    "home.arpa",
+    "lan",
+    "mail",
+    "domain",
+    "workgroup",
+    "in-addr.arpa",
+    "onion",
+    "i2p",
+];
+
+/// Whether a host names another machine at each site: a private address, a name without a dot, or
+/// one that is only known there.
+pub(crate) fn is_inner_host(host: &str) -> bool {
+    let literal = host.trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = literal.parse() {
+        return is_private(address);
+    }
+    let host = host.trim_end_matches('.').to_ascii_lowercase();
+    let is_below = |end: &&str| {
+        host.strip_suffix(*end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    !host.contains('.') || is_this_machine(&host) || INNER_NAMES.iter().any(is_below)
+}
+
 /// Whether an address, or an IPv4 address in it, can mean different machines at different sites (the
 /// IANA registries of special-purpose addresses; RFC 6890).
 pub(crate) fn is_private(address: IpAddr) -> bool {

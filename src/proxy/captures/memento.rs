@@ -10,6 +10,8 @@ use jiff::Timestamp;
 use wwwoffle_html::references::field_links;
 use wwwoffle_url::{CanonicalUrl, LocalHost, url_encode_form_args};
 
+use crate::net::upstream::is_inner_host;
+
 pub(super) const MEMENTO_DATETIME: HeaderName = HeaderName::from_static("memento-datetime");
 
 /// The prefix of fields in which archives repeat those of the origin.
@@ -40,33 +42,13 @@ const NOT_STORED: [HeaderName; 12] = [
     AGE,
 ];
 
-/// The suffixes of names that are never public (RFC 6762, RFC 6761, RFC 8375, RFC 7686, and common
-/// habits).
-const INTERNAL: [&str; 12] = [
-    "local",
-    "localhost",
-    "localdomain",
-    "internal",
-    "intranet",
-    "lan",
-    "home",
-    "corp",
-    "private",
-    "home.arpa",
-    "onion",
-    "i2p",
-];
-
-/// Whether a host, as in a canonical URL, may be named to others: a name with a dot that is not
-/// internal by its suffix. Addresses are never public, because they may belong to any network.
+/// Whether a host, as in a canonical URL, may be named to others: a name that means the same host
+/// everywhere. Addresses are never public, because they may belong to any network.
 pub(super) fn is_public_name(host: &str) -> bool {
-    let host = host.trim_end_matches('.');
-    let is_address = host.starts_with('[')
-        || host.split('.').next_back().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()));
-    let is_internal = |suffix: &&str| {
-        host.strip_suffix(*suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-    };
-    !is_address && host.contains('.') && !INTERNAL.iter().any(is_internal)
+    let name = host.trim_end_matches('.');
+    let is_address = name.starts_with('[')
+        || name.split('.').next_back().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()));
+    !is_address && !is_inner_host(name)
 }
 
 /// The address that asks a TimeGate about `url`.
