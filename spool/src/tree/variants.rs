@@ -157,13 +157,16 @@ impl Tree {
     /// an entry must be removed to make room, or if the old entry becomes a version.
     pub(crate) fn put_in_place(&self, finished: &FinishedFile) -> Result<PathBuf> {
         let path = self.name_for(&finished.place)?;
-        self.keep_version(finished, &path)?;
+        let has_versions = self.keep_version(finished, &path)?;
         let renamed = self.root.rename_into_place(&finished.path, &path);
         // Recorded only after the rename: a sync of `tmp/` between the two would miss the rename.
         self.root.leaves_tmp();
         renamed?;
         self.root.add_recent(&path);
-        self.drop_surplus(&finished.place);
+        // A new entry has none, and need not be slowed by a look for them.
+        if has_versions {
+            self.drop_surplus(&finished.place);
+        }
         Ok(path)
     }
 

@@ -131,18 +131,22 @@ impl Tree {
     }
 
     /// Gives the entry at `path` a second name as an older version, if versions are kept, and if
-    /// `new` replaces it by an entry with another body. The caller holds `commit`, also during a
-    /// sync.
-    pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<()> {
-        // Only entries become versions, other files do not.
-        if self.versions_kept(&new.place) > 0
-            && let EntryContent::Whole(old) = self.read_at(path, &new.place)?
-            && *old.digest() != new.digest
-            && self.becomes_version(&new.place, old.body_len())
-        {
+    /// `new` replaces it by an entry with another body. Returns whether there may be versions: false
+    /// without an entry at `path`. The caller holds `commit`, also during a sync.
+    pub(crate) fn keep_version(&self, new: &FinishedFile, path: &Path) -> Result<bool> {
+        if self.versions_kept(&new.place) == 0 {
+            return Ok(false);
+        }
+        let old = match self.read_at(path, &new.place)? {
+            EntryContent::Whole(old) => old,
+            EntryContent::Missing => return Ok(false),
+            // Only entries become versions, other files do not.
+            _ => return Ok(true),
+        };
+        if *old.digest() != new.digest && self.becomes_version(&new.place, old.body_len()) {
             self.link_version(&old, path)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Handles a finished file that was replaced before it was renamed into place. If its key and
