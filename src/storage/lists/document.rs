@@ -2,7 +2,7 @@
 //!
 //! Documents are not parsed in this process: a small hostile file could use all memory, and
 //! `docs/guide/search.md` has measurements. Each program runs in a process of its own with bounds
-//! ([`bounded_program`]).
+//! (`base::bounded_program`).
 
 use std::collections::BTreeSet;
 use std::io;
