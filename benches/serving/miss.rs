@@ -104,7 +104,8 @@ fn steps(criterion: &mut Criterion) {
 
 fn index(criterion: &mut Criterion) {
     let mut stand = Stand::new();
-    let reader: Arc<dyn Describe> = Arc::new(Pages { local: LocalHost::default() });
+    let pages = Pages { local: LocalHost::default(), documents: Default::default() };
+    let reader: Arc<dyn Describe> = Arc::new(pages);
     let index = Index::open(&stand.spool, Some(reader)).unwrap();
     index.wait_until_current(true).unwrap();
     let mut group = criterion.benchmark_group("index");
