@@ -50,7 +50,7 @@ pub(super) struct SetupRecord {
     path: PathBuf,
     text: RecordText,
     /// Held while the record is in use, so that two commands do not change the machine at once.
-    lock: Option<File>,
+    lock: Option<DirectoryLock>,
 }
 
 impl SetupRecord {
@@ -180,8 +180,20 @@ impl SetupRecord {
                 "another `wwwoffle setup` is running: wait for its end",
             ));
         }
-        self.lock = Some(opened);
+        self.lock = Some(DirectoryLock(opened));
         Ok(())
+    }
+}
+
+/// A locked directory. A process that another thread is just starting holds a copy of the file, so
+/// that closing it would not be enough.
+#[derive(Debug)]
+struct DirectoryLock(File);
+
+impl Drop for DirectoryLock {
+    fn drop(&mut self) {
+        // If this fails, the lock ends with the last copy of the file.
+        let _ = flock(&self.0, FlockOperation::Unlock);
     }
 }
 
