@@ -113,7 +113,7 @@ fn an_interrupted_download_resumes_where_it_broke_off() {
     let server = FtpServer::start();
     let content: Vec<u8> = (0..300_000_u32).flat_map(u32::to_be_bytes).collect();
     server.file("big.bin", content.clone());
-    server.with(|state| state.cut_after = Some(500_000));
+    server.with(|state| state.cut_after = vec![500_000]);
     let seen = daemon.get(&server.url("/big.bin"));
     assert!(seen.status == 200 && seen.body == content);
     assert_eq!((server.count("REST"), server.count("RETR")), (1, 2));

@@ -73,9 +73,9 @@ fn a_file_that_the_server_does_not_complete_is_not_stored() {
     // Less than the announced length.
     server.reply("SIZE", "213 20\r\n");
     assert!(daemon.client().get(&server.url("/x")).whole.is_err());
-    // No length, and an error after the data.
+    // No length, and each attempt breaks off.
     server.reply("SIZE", "502 what?\r\n");
-    server.with(|state| state.cut_after = Some(4));
+    server.with(|state| state.cut_after = vec![4; 20]);
     assert!(daemon.client().get(&server.url("/x")).whole.is_err());
     daemon.ok(&["offline"]);
     assert_ne!(daemon.get(&server.url("/x")).status, 200);

@@ -32,8 +32,8 @@ pub(crate) struct FtpState {
     pub(crate) greeting: Option<Vec<u8>>,
     /// The listing in place of the usual one.
     pub(crate) listing: Option<Vec<u8>>,
-    /// The number of bytes after which the next RETR breaks off.
-    pub(crate) cut_after: Option<usize>,
+    /// The numbers of bytes after which the next RETRs break off, the last one first.
+    pub(crate) cut_after: Vec<usize>,
 }
 
 /// The server.
@@ -242,7 +242,7 @@ impl Session {
     fn send(&mut self, content: &[u8]) -> io::Result<()> {
         let Some(listener) = self.passive.take() else { return self.say("425 no\r\n") };
         let from = std::mem::take(&mut self.rest).min(content.len());
-        let cut = self.state.lock().unwrap().cut_after.take();
+        let cut = self.state.lock().unwrap().cut_after.pop();
         let end = cut.map_or(content.len(), |cut| content.len().min(from + cut));
         self.say("150 here it comes\r\n")?;
         let (mut data, _) = listener.accept()?;
