@@ -41,7 +41,7 @@ pub(crate) fn in_a_namespace(module: &str, test: &str, body: fn()) {
     let within = |program: &str, arguments: &[&str]| {
         let mut command = plain(Command::new(&unshare));
         command.args(["-rn", "sh", "-c", INSIDE, program]).args(arguments).env(IS_INSIDE, "1");
-        daemon::output(command, None, Duration::from_secs(120))
+        daemon::output(command, None, Duration::from_secs(480))
     };
     if !within("true", &[]).status.success() {
         cannot_run("a network namespace cannot be created");
