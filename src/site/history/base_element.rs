@@ -16,11 +16,9 @@ const LOOKED_AT: usize = 64 << 10;
 
 /// Inserts the element into a page that came from `url`, if the page needs it and has a place for
 /// it. Also inserts `banner`, in ASCII, unless the page has an encoding that does not extend ASCII.
-pub(in crate::site) async fn insert_base(
-    mut body: Body,
-    url: &str,
-    banner: Option<String>,
-) -> Body {
+pub(in crate::site) async fn insert_base(body: Body, url: &str, banner: Option<String>) -> Body {
+    // A short page is read to its end here, after which its body must not be polled again.
+    let mut body = body.fuse();
     let (mut frames, mut beginning) = (Vec::new(), Vec::new());
     while beginning.len() < LOOKED_AT
         && let Some(frame) = body.frame().await
@@ -175,6 +173,17 @@ mod tests {
     fn a_base_url_is_escaped() {
         let element = element("http://a/?x=1&y=\"<b>");
         assert_eq!(element, "<base href=\"http://a/?x=1&amp;y=&quot;&lt;b&gt;\">");
+    }
+
+    #[tokio::test]
+    async fn a_short_body_is_not_polled_after_its_end() {
+        // This stream panics if it is.
+        let frames = stream::unfold(Some("<p>short"), |text| async move {
+            Some((Ok(Frame::data(Bytes::from_static(text?.as_bytes()))), None))
+        });
+        let given = StreamBody::new(frames).boxed_unsync();
+        let whole = insert_base(given, "http://a/", None).await.collect().await.unwrap().to_bytes();
+        assert_eq!(whole, "<base href=\"http://a/\"><p>short");
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, HeaderValue};
@@ -72,14 +72,13 @@ pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> R
     }
 }
 
-/// Sends bytes from memory in pieces; holds the permit until the end. The body may be polled after
-/// its end.
+/// Sends bytes from memory in pieces; holds the permit until the end.
 pub(in crate::site) fn body_in_pieces(whole: Bytes, turn: OwnedSemaphorePermit) -> Body {
     let frames = stream::unfold((whole, turn), |(mut rest, turn)| async move {
         let piece = rest.split_to(rest.len().min(PIECE));
         (!piece.is_empty()).then(|| (Ok(Frame::data(piece)), (rest, turn)))
     });
-    StreamBody::new(frames.fuse()).boxed_unsync()
+    StreamBody::new(frames).boxed_unsync()
 }
 
 /// Reads a body; `None` if it exceeds the limit or cannot be read.
