@@ -19,7 +19,7 @@ use crate::net::connection::{self, StoredSource};
 use crate::net::upstream::is_inner_host;
 
 /// The version of these rules. A change makes each node compare its entries with the tier again.
-pub(super) const RULES: u32 = 2;
+pub(super) const RULES: u32 = 3;
 
 /// The reason why an entry does not leave its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
