@@ -76,7 +76,7 @@ pub use entry::gzip::{RewriteBounds, RewriteOutcome};
 pub use entry::holder::SharedBody;
 pub use entry::layout::{MAX_CONNECTION, MAX_HEAD, MAX_KEPT_REQUEST, MAX_TRAILERS, MAX_URL};
 pub use entry::part::MAX_VALIDATOR;
-pub use entry::place::{MAX_LOGIN, MAX_OWNER, MAX_VARIANT, Place};
+pub use entry::place::{MAX_LOGIN, MAX_OWNER, MAX_VARIANT, Place, share_name};
 pub use entry::summary::Summary;
 pub use entry::verified::VerifiedReader;
 pub use entry::{Body, BodyBytes, BodyFile, Entries, Entry, Lookup, Verifier};
@@ -108,7 +108,7 @@ pub use queue::runs::MAX_RUN;
 pub use queue::schedule::{MAX_SCHEDULE, ParseScheduleError, Schedule};
 pub use queue::{
     AddOutcome, FinishOutcome, MAX_QUEUE, ParsePriorityError, Priority, Queue, QueueChange,
-    QueueMeter, QueueObserver, QueuePosition, RESERVED, share_name,
+    QueueMeter, QueueObserver, QueuePosition, RESERVED,
 };
 pub use spool::{Options, Reader, Spool};
 pub use tree::check_recent::RecentCheck;

@@ -27,6 +27,7 @@ use wwwoffle_url::Key;
 use self::files::{RequestFile, read_request, sort_by_age};
 use self::index::QueueIndex;
 use crate::durability::{Durability, OUTGOING};
+use crate::entry::place::share_name;
 use crate::error::{Result, SpoolFault};
 use crate::fs::names::names;
 use crate::fs::parallel::lock;
@@ -37,7 +38,6 @@ use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
 
-pub use crate::entry::place::share_name;
 pub use order::{ParsePriorityError, Priority, QueuePosition};
 
 /// The largest number of requests, both waiting and failed.
