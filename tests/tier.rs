@@ -3,6 +3,7 @@
 mod alone;
 mod bounded;
 mod complete;
+mod compose;
 mod faulty;
 mod figures;
 mod online;

@@ -15,7 +15,10 @@ use super::{Daemon, cannot_run, eventually};
 const POSTGRESQL: &str = "/usr/lib/postgresql/15/bin";
 
 /// The password of the catalogue. The test makes its database, so it is no secret.
-const PASSWORD: &str = "of-the-test";
+pub(crate) const PASSWORD: &str = "of-the-test";
+
+/// The name and the secret of the key of the object store, which s3rver has built in.
+pub(crate) const STORE_KEY: &str = "S3RVER";
 
 /// The bucket that exists.
 pub(crate) const BUCKET: &str = "pages";
@@ -234,8 +237,8 @@ impl Engines {
     pub(crate) fn node(&self, name: &str, parent: SocketAddr, more: &str) -> Daemon {
         let config = format!("{}\n[proxy]\nproxy = \"{parent}\"\n", self.tier(name, more));
         Daemon::prepare(Some(&config))
-            .with_variable("AWS_ACCESS_KEY_ID", "S3RVER")
-            .with_variable("AWS_SECRET_ACCESS_KEY", "S3RVER")
+            .with_variable("AWS_ACCESS_KEY_ID", STORE_KEY)
+            .with_variable("AWS_SECRET_ACCESS_KEY", STORE_KEY)
             .with_variable("PGPASSWORD", PASSWORD)
     }
 }
