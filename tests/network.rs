@@ -9,3 +9,4 @@ mod link;
 mod own_addresses;
 mod parent;
 mod redirected;
+mod tor;

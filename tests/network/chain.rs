@@ -9,12 +9,12 @@ use crate::harness::tools::program;
 use crate::harness::{Answer, Authority, Daemon, Origin, TlsOrigin, eventually};
 
 /// The options for requests and tunnels through these parents.
-fn through(parents: &str) -> String {
+pub(super) fn through(parents: &str) -> String {
     format!("[proxy]\nproxy = \"{parents}\"\nssl = \"{parents}\"\n")
 }
 
 /// An address on which no program listens.
-fn closed() -> SocketAddr {
+pub(super) fn closed() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
@@ -229,7 +229,7 @@ fn the_environment_names_parents_only_if_an_option_asks() {
 }
 
 /// A program that ends with the test.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
