@@ -354,12 +354,13 @@ impl Dialer {
         let connected = self.connect_now(&via.as_origin(), addresses).await;
         let mut stream = connected
             .map_err(|failure| self.parent_failed(via, ParentFault::Connect(Box::new(failure))))?;
-        if !via.takes_requests(origin.scheme) {
+        let opens = !via.takes_requests(origin.scheme);
+        if opens {
             let opened = timeout(self.connect_timeout.get(), via.open(&mut stream, origin)).await;
             let opened = opened.unwrap_or(Err(ParentFault::Silent));
             opened.map_err(|fault| self.parent_failed(via, fault))?;
         }
-        self.parents.works(via);
+        self.parents.works(via, opens);
         Ok(stream)
     }
 

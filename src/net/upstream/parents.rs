@@ -37,6 +37,8 @@ pub struct ParentHealth {
 #[derive(Debug)]
 struct Failing {
     reason: String,
+    /// Whether it accepted the connection, and failed afterwards.
+    is_reached: bool,
     since: SystemTime,
     until: Instant,
 }
@@ -72,17 +74,22 @@ impl ParentHealth {
         if is_new {
             let seconds = avoid_for.as_secs();
             warn!(%parent, reason, seconds, "a parent proxy does not work and is avoided");
-            failing.insert(parent, Failing { reason, since, until: now + avoid_for });
+            let is_reached = !matches!(fault, ParentFault::Connect(_));
+            failing.insert(parent, Failing { reason, is_reached, since, until: now + avoid_for });
         }
     }
 
-    /// Records that the parent `via` works.
-    pub(super) fn works(&self, via: &Via) {
+    /// Records that the parent `via` works, or only that it accepts connections: that does not disprove
+    /// a fault that came later, such as a refused login.
+    pub(super) fn works(&self, via: &Via, has_opened: bool) {
         let mut failing = self.lock();
         // Most of the time nothing fails, and then no text is made.
-        if !failing.is_empty()
-            && let Some((parent, _)) = failing.remove_entry(&via.to_string())
-        {
+        if failing.is_empty() {
+            return;
+        }
+        let parent = via.to_string();
+        if failing.get(&parent).is_some_and(|failing| has_opened || !failing.is_reached) {
+            failing.remove(&parent);
             info!(%parent, "a parent proxy works again");
         }
     }
@@ -148,9 +155,11 @@ mod tests {
         let avoided = health.avoided();
         assert_eq!(avoided[0].parent, "socks5://a:1");
         assert_eq!(avoided[1].reason, "its response is not SOCKS 5");
-        health.works(&a);
+        health.works(&a, false);
+        assert_eq!(order(&health, many.clone()), "- a b", "it still refuses the login");
+        health.works(&a, true);
         assert_eq!(order(&health, many.clone()), "a - b");
-        health.works(&b);
+        health.works(&b, true);
         health.failed(&a, &ParentFault::Login, Duration::ZERO);
         assert_eq!((order(&health, many).as_str(), health.avoided().len()), ("a b -", 0));
     }
