@@ -1,13 +1,14 @@
 //! The access log: a line for each request, with user, outcome, bytes and time.
 
 use std::fs::{read_to_string, write};
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::harness::client::request;
-use crate::harness::tools::{program, tool};
-use crate::harness::{Answer, Client, Daemon, Gate, Origin, Trust, eventually};
+use crate::harness::tools::{need_root, program, tool};
+use crate::harness::{Answer, Client, Daemon, Gate, Origin, PATIENCE, Trust, eventually};
 use crate::security::logins::{PASSWORD, login, users};
 
 /// A daemon that logs requests in this form, and the file.
@@ -179,6 +180,60 @@ fn a_log_that_cannot_be_opened_refuses_the_start() {
     let refused = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(refused.status, 64, "{refused:?}");
     assert!(refused.err.contains("access-log = \"/missing/access.log\""), "{refused:?}");
+}
+
+/// Gives the daemon a `/dev/log` and a journal: a socket of the test.
+const SYSTEM_LOG: &str = "exec unshare --map-root-user --mount sh -c '
+    touch \"$HOME/null\" && mount --bind /dev/null \"$HOME/null\" && mount -t tmpfs tmpfs /dev &&
+    touch /dev/null && mount --bind \"$HOME/null\" /dev/null && mount -t tmpfs tmpfs /run &&
+    mkdir -p /run/systemd/journal && ln -s \"$HOME/socket\" /dev/log &&
+    ln -s \"$HOME/socket\" /run/systemd/journal/socket && exec \"$0\" \"$@\"' \"$0\" \"$@\"";
+
+#[test]
+#[ignore = "needs unshare"]
+fn requests_are_logged_to_syslog_and_to_the_journal() {
+    program(&["unshare"]);
+    let origin = Origin::start();
+    origin.say("/page", Answer::html("12345"));
+    for (to, begin, end) in [
+        ("syslog", "<30>", ""),
+        ("journal", "MESSAGE={", "\nPRIORITY=6\nSYSLOG_IDENTIFIER=wwwoffle\n"),
+    ] {
+        let options = format!("[startup]\naccess-log = \"{to}\"\naccess-log-format = \"json\"\n");
+        let mut daemon = Daemon::prepare(Some(&options)).with_setup(SYSTEM_LOG);
+        let log = UnixDatagram::bind(daemon.home().join("socket")).unwrap();
+        log.set_read_timeout(Some(PATIENCE)).unwrap();
+        daemon.up();
+        assert_eq!(daemon.get(&origin.url("/page")).whole().status, 200);
+        let mut bytes = [0; 4096];
+        let length = log.recv(&mut bytes).unwrap();
+        let text = std::str::from_utf8(&bytes[..length]).unwrap();
+        assert!(text.starts_with(begin), "{text}");
+        let (line, rest) = text.split_at(text.find('}').unwrap() + 1);
+        let line: Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap();
+        assert_eq!(
+            (&line["bytes"], &line["url"]),
+            (&5.into(), &origin.url("/page").into()),
+            "{to}"
+        );
+        assert_eq!(rest, end, "{to}");
+    }
+}
+
+#[test]
+#[ignore = "needs root"]
+fn root_follows_no_link_that_another_user_could_make() {
+    need_root();
+    let daemon = Daemon::prepare(Some(""));
+    let (folder, target) = (daemon.home().join("log"), daemon.home().join("target"));
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&target, folder.join("link")).unwrap();
+    std::os::unix::fs::chown(&folder, Some(54_321), None).unwrap();
+    let to = folder.join("link");
+    write(daemon.config_file(), format!("[startup]\naccess-log = \"{}\"\n", to.display())).unwrap();
+    let refused = daemon.run(&["serve", "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status, 64, "{refused:?}");
+    assert!(!target.exists());
 }
 
 #[test]

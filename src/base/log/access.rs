@@ -101,19 +101,34 @@ struct AccessLogWriter {
 
 impl AccessLogWriter {
     fn run(mut self, waiting: &Receiver<LogMessage>) {
-        while let Ok(message) = waiting.recv() {
+        loop {
+            let message = if let Ok(message) = waiting.try_recv() {
+                message
+            } else {
+                self.report_overflow();
+                let Ok(message) = waiting.recv() else { return };
+                message
+            };
             match message {
                 LogMessage::Line(line) => {
                     let written = self.sink.write(&line);
                     self.report(written);
                 }
                 LogMessage::Finish(done) => {
-                    let lost = self.lost.swap(0, Ordering::Relaxed);
-                    if lost > 0 {
-                        warn!(lost, "lines of the access log were lost");
-                    }
+                    self.is_failing = false;
+                    self.report_overflow();
                     let _is_awaited = done.send(());
                 }
+            }
+        }
+    }
+
+    /// Logs the number of lines that came faster than they could be written, once no line waits.
+    fn report_overflow(&self) {
+        if !self.is_failing {
+            let lost = self.lost.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                warn!(lost, "lines of the access log were lost");
             }
         }
     }
@@ -126,11 +141,9 @@ impl AccessLogWriter {
                 warn!(%error, "the access log cannot be written: lines are lost");
             }
             self.is_failing = true;
-        } else {
+        } else if self.is_failing {
             let lost = self.lost.swap(0, Ordering::Relaxed);
-            if lost > 0 {
-                info!(lost, "the access log is complete again; lines were lost");
-            }
+            info!(lost, "the access log is complete again; lines were lost");
             self.is_failing = false;
         }
         if let LogSink::File(file) = &mut self.sink
@@ -265,6 +278,22 @@ mod tests {
         let Ok(LogMessage::Finish(done)) = waiting.recv() else { panic!("no request to finish") };
         done.send(()).unwrap();
         finishing.join().unwrap();
+    }
+
+    #[test]
+    fn lines_that_are_lost_while_others_are_written_are_reported_later() {
+        let lost = Arc::new(AtomicU64::new(5));
+        let mut writer =
+            AccessLogWriter { sink: LogSink::Stderr, lost: Arc::clone(&lost), is_failing: false };
+        writer.report(Ok(()));
+        assert_eq!(lost.load(Ordering::Relaxed), 5, "the log is not complete yet");
+        writer.report_overflow();
+        assert_eq!(lost.load(Ordering::Relaxed), 0);
+        writer.report(Err(io::ErrorKind::StorageFull.into()));
+        writer.report_overflow();
+        assert_eq!(lost.load(Ordering::Relaxed), 1, "a failure is reported once");
+        writer.report(Ok(()));
+        assert_eq!(lost.load(Ordering::Relaxed), 0);
     }
 
     #[test]

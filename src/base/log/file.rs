@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, Stat, fstat, open, stat};
+use rustix::process::geteuid;
 
 /// A log writer that appends to a file. If the file was renamed or removed, as by `logrotate`, the
 /// next event starts a new one.
@@ -39,7 +40,12 @@ impl LogFile {
     /// Those of the system.
     pub(super) fn open(at: &Path) -> io::Result<Self> {
         // Without a reader, a pipe cannot be opened: the start fails instead of waiting for one.
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+        let mut flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+        let folder = at.parent().map(stat);
+        if geteuid().is_root() && folder.is_some_and(|one| one.is_ok_and(|one| one.st_uid != 0)) {
+            // The owner of the directory could make a link to any file of root.
+            flags |= OFlags::NOFOLLOW;
+        }
         let mode = Mode::RUSR | Mode::WUSR | Mode::RGRP;
         let file = open(at, flags | OFlags::NONBLOCK, mode)?;
         let identity = identity(&fstat(&file)?);
