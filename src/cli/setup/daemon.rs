@@ -62,11 +62,24 @@ pub(super) fn plan(
     }
     // The addresses of a running daemon count, wherever they come from, until others are wanted.
     let stays = typed.listen.is_empty() && typed.audience == SetupAudience::ThisMachine;
-    let actual = running.clone().filter(|_| stays);
-    // Sockets of systemd, and a service that does not answer, hold the configured addresses.
-    let has_sockets = manager.as_ref().is_ok_and(|(manager, _)| manager.has_sockets());
+    let sockets = manager.as_ref().map_or(Vec::new(), |(manager, _)| manager.sockets());
+    let has_sockets = !sockets.is_empty();
+    let opened = running.clone().or_else(|| Some(sockets.clone()).filter(|_| has_sockets));
+    let actual = opened.filter(|_| stays);
+    // A service that does not answer holds the configured addresses.
     let is_decided = actual.is_some() || is_service || has_sockets;
     let listen = listen(typed, &current.config, running.as_deref(), is_decided)?;
+    let closed = |one: &&SocketAddr| !sockets.iter().any(|socket| includes(socket, **one));
+    if has_sockets
+        && !stays
+        && let Some(closed) = listen.iter().find(closed)
+    {
+        return Err(VerbFailure::usage(format_args!(
+            "systemd opens the ports of the daemon, and {closed} is not among them: add \
+             `ListenStream={closed}` with `systemctl edit wwwoffle.socket` and restart that unit, or \
+             disable it; then run setup again"
+        )));
+    }
     if manager.is_ok()
         && wants_service
         && actual.is_none()
@@ -183,6 +196,14 @@ fn listen(
     Err(VerbFailure::plain(format_args!(
         "{taken} and the next {MAX_PORTS} ports are in use: name an address with --listen ADDR:PORT"
     )))
+}
+
+/// Whether a listening socket, as systemd shows it, accepts connections to `wanted`.
+fn includes(socket: &str, wanted: SocketAddr) -> bool {
+    socket.parse::<SocketAddr>().is_ok_and(|socket| {
+        socket.port() == wanted.port()
+            && (socket.ip() == wanted.ip() || socket.ip().is_unspecified())
+    })
 }
 
 fn is_in_use(address: SocketAddr) -> bool {

@@ -87,10 +87,17 @@ impl Manager {
         })
     }
 
-    /// Whether systemd opens the ports of the daemon: they replace the configured addresses.
-    pub(super) fn has_sockets(&self) -> bool {
-        let shown = self.run(&["show", "--property=ActiveState", SOCKETS]);
-        shown.is_ok_and(|shown| shown.lines().any(|line| line.trim() == "ActiveState=active"))
+    /// Returns the addresses that systemd opens for the daemon. They replace the configured ones. Empty if
+    /// systemd opens none.
+    pub(super) fn sockets(&self) -> Vec<String> {
+        let shown = self.run(&["show", "--property=ActiveState,Listen", SOCKETS]);
+        let shown = shown.unwrap_or_default();
+        if !shown.lines().any(|line| line.trim() == "ActiveState=active") {
+            return Vec::new();
+        }
+        let address =
+            |line: &str| Some(line.strip_prefix("Listen=")?.split(' ').next()?.to_owned());
+        shown.lines().filter_map(address).collect()
     }
 
     fn run(&self, arguments: &[&str]) -> Result<String, String> {
