@@ -6,7 +6,8 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use rustix::process::{Pid, test_kill_process};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{Flock, FlockType, Pid, fcntl_getlk, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use super::change::Undone;
@@ -91,7 +92,7 @@ impl ProfileChange {
     /// Restores the script, and the settings that Firefox has copied from it.
     pub(super) fn undo(&self) -> Result<Undone, String> {
         if let Some(process) = running(&self.profile) {
-            return Err(format!("Firefox uses this profile (pid {process}): close it first"));
+            return Err(format!("Firefox uses this profile ({process}): close it first"));
         }
         let mut undone = self.script.undo()?;
         if matches!(undone, Undone::Kept(_)) {
@@ -165,13 +166,19 @@ fn without_block(text: &str) -> String {
     block.unwrap_or_else(|| text.to_owned())
 }
 
-/// Returns the process of Firefox that uses a profile: the target of the link `lock` ends in its
-/// number, and stays if Firefox crashes.
-fn running(profile: &Path) -> Option<i32> {
+/// Returns a name of the process of Firefox that uses a profile. It holds a lock, also if it has process
+/// numbers of its own as in Flatpak. On file systems without locks, the target of the link `lock`
+/// ends in its number, and stays if Firefox crashes.
+fn running(profile: &Path) -> Option<String> {
+    let whole = Flock::from(FlockType::WriteLock);
+    let lock = open(profile.join(".parentlock"), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    if lock.is_ok_and(|lock| matches!(fcntl_getlk(lock, &whole), Ok(Some(_)))) {
+        return Some("it holds .parentlock".to_owned());
+    }
     let target = rustix::fs::readlink(profile.join("lock"), Vec::new()).ok()?;
     let (_, number) = target.to_str().ok()?.rsplit_once('+')?;
     let number = number.parse().ok()?;
-    test_kill_process(Pid::from_raw(number)?).is_ok().then_some(number)
+    test_kill_process(Pid::from_raw(number)?).is_ok().then(|| format!("pid {number}"))
 }
 
 #[cfg(test)]
