@@ -58,6 +58,7 @@ impl UserService {
             write!(terminal.stdout, "# {}\n{text}", self.unit.display())?;
             return print(&commands, context);
         }
+        super::setup::check_home(settings)?;
         if !self.is_ours()? && settings.daemon()?.is_some() {
             return Err(VerbFailure::Said(
                 ExitStatus::Taken,

@@ -66,7 +66,10 @@ pub(super) fn run(typed: &SetupArgs, context: &mut VerbContext<'_>) -> VerbResul
         settings
     } else {
         let spool = settings.spool.clone().unwrap_or_else(|| SERVICE_SPOOL.into());
-        check_spool(&spool)?;
+        // The changes are taken back whatever became of the spool.
+        if !typed.undo {
+            check_spool(&spool)?;
+        }
         let file = settings.config_file.clone();
         of_machine = Settings::new(file, Some(spool), settings.environment);
         &of_machine
@@ -80,7 +83,7 @@ pub(super) fn run(typed: &SetupArgs, context: &mut VerbContext<'_>) -> VerbResul
     let current = CurrentConfig::read(&machine)?;
     let logins = NewLogins::read(&typed.sharing, asks, &current.config, terminal)?;
     let wants_certificate = !typed.skip.contains(&SetupPart::Certificate);
-    let authority = if wants_certificate { existing_authority(settings)? } else { None };
+    let authority = existing_authority(settings)?;
     let planned = plan::plan(typed, &machine, &logins, authority.as_ref())?;
     planned.print(&record, settings, terminal)?;
     print_sharing(&planned, terminal)?;
@@ -97,7 +100,7 @@ pub(super) fn run(typed: &SetupArgs, context: &mut VerbContext<'_>) -> VerbResul
     }
     let mut work = SetupWork { settings, record: &mut record, terminal };
     work.apply(&planned, Stage::Daemon, None)?;
-    let authority = if wants_certificate { make_authority(&machine)? } else { None };
+    let authority = if wants_certificate { make_authority(&machine)? } else { authority };
     if authority.is_none() && wants_certificate && planned.daemon.will_run {
         return Err(authority::missing_authority(&settings.spool()?));
     }
@@ -113,7 +116,7 @@ pub(super) fn run(typed: &SetupArgs, context: &mut VerbContext<'_>) -> VerbResul
 }
 
 /// Refuses to set up another user as root, whose files root would own.
-fn check_home(settings: &Settings<'_>) -> VerbResult<()> {
+pub(super) fn check_home(settings: &Settings<'_>) -> VerbResult<()> {
     let home = settings.environment.home_directory().ok_or_else(|| {
         VerbFailure::plain("the home directory is unknown: set HOME to an absolute path")
     })?;
@@ -136,16 +139,15 @@ fn check_spool(spool: &Path) -> VerbResult<()> {
             VerbFailure::caused(ExitStatus::BadSpool, what, &error)
         })
     };
-    let allowed = owner(Path::new(SERVICE_SPOOL))?;
-    match owner(spool)? {
-        Some((user, _)) if user != 0 && allowed.is_none_or(|(service, _)| service != user) => {
-            Err(VerbFailure::plain(format_args!(
-                "the spool {} belongs to another user, who could then read the HTTPS of all users",
-                spool.display()
-            )))
-        }
-        _ => Ok(()),
+    let Some((user, _)) = owner(spool)?.filter(|(user, _)| *user != 0) else { return Ok(()) };
+    let of_service = spool_owner(Path::new(SERVICE_SPOOL), true);
+    if of_service.is_ok_and(|found| found.is_some_and(|(service, _)| service == user)) {
+        return Ok(());
     }
+    Err(VerbFailure::plain(format_args!(
+        "the spool {} belongs to another user, who could then read the HTTPS of all users",
+        spool.display()
+    )))
 }
 
 fn existing_authority(settings: &Settings<'_>) -> VerbResult<Option<Authority>> {

@@ -6,10 +6,11 @@ mod sharing;
 
 use std::collections::BTreeMap;
 use std::fs::{create_dir_all, read_to_string, set_permissions, write};
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use crate::harness::daemon::{Ran, run};
 use crate::harness::tools::{plain, program};
@@ -139,8 +140,20 @@ fn gsettings(daemon: &Daemon, key: &[&str]) -> String {
     run(command, None).out.trim().to_owned()
 }
 
+/// A process that locks a file as Firefox does.
+fn locking(file: &Path) -> Child {
+    let script = "import fcntl, sys; file = open(sys.argv[1], 'w'); fcntl.lockf(file, fcntl.LOCK_EX)\n\
+                  print(flush=True); sys.stdin.read()";
+    let mut command = Command::new(program(&["python3"]));
+    command.args(["-c", script]).arg(file).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = [0];
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    child
+}
+
 #[test]
-#[ignore = "needs certutil, gsettings and curl"]
+#[ignore = "needs certutil, gsettings, curl and python3"]
 fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     let (mut daemon, tools) = user(None);
     tools.real("certutil");
@@ -193,6 +206,10 @@ fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     same(&once, &home(&daemon));
     assert!(!tools.calls().replacen(&calls, "", 1).contains("kwriteconfig5"), "{}", tools.calls());
 
+    // A part that is left out changes nothing that depends on it.
+    let without = setup(&daemon, &["--plan", "--skip", "certificate"]);
+    assert!(without.out.contains("there is nothing to change"), "{without:?}");
+
     // A program with the new variables uses the proxy.
     let origin = Origin::start();
     origin.say("/page", Answer::html("hello"));
@@ -203,6 +220,15 @@ fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     assert_eq!(run(curl, None).out, "hello");
     assert!(daemon.ok(&["cat", &origin.url("/page")]).contains("hello"), "it is stored");
 
+    // A running Firefox, which would write its settings again.
+    let lock = profile.join(".parentlock");
+    let mut firefox = locking(&lock);
+    let refused = setup(&daemon, &["--undo", "--yes"]);
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.err.contains("(it holds .parentlock): close it first"), "{refused:?}");
+    firefox.kill().unwrap();
+    firefox.wait().unwrap();
+    std::fs::remove_file(lock).unwrap();
     let undone = answered(&daemon, &["--undo"], "yes\n");
     assert_eq!(undone.status, 0, "{undone:?}");
     same(&before, &home(&daemon));
@@ -311,6 +337,27 @@ fn the_service_and_a_free_port_are_set_up_and_taken_back() {
             .calls()
             .ends_with("--user disable wwwoffle.service\nsystemctl --user daemon-reload\n")
     );
+}
+
+#[test]
+fn sockets_of_systemd_decide_the_address() {
+    let (daemon, tools) = user(Some(""));
+    tools.stand_in(
+        "systemctl",
+        "case \"$*\" in\n*wwwoffle.socket) echo ActiveState=active; echo 'Listen=[::]:3128 (Stream)'\n\
+         echo 'Listen=127.0.0.1:8090 (Stream)';;\n*) echo UnitFileState=; echo ActiveState=inactive;;\nesac",
+    );
+    let before = home(&daemon);
+    let shown = setup(&daemon, &["--plan"]);
+    assert!(shown.out.contains("http_proxy=http://127.0.0.1:3128\n"), "{shown:?}");
+    let refused = setup(&daemon, &["--yes", "--listen", "127.0.0.1:8091"]);
+    assert_eq!(refused.status, 2, "{refused:?}");
+    assert!(refused.err.contains("add `ListenStream=127.0.0.1:8091`"), "{refused:?}");
+    same(&before, &home(&daemon));
+    for opened in ["127.0.0.1:8090", "127.0.0.1:3128"] {
+        let shown = setup(&daemon, &["--plan", "--listen", opened]);
+        assert!(shown.out.contains(&format!("http_proxy=http://{opened}\n")), "{shown:?}");
+    }
 }
 
 #[test]

@@ -85,8 +85,8 @@ pub fn owner_of(directory: &Path) -> io::Result<Option<(u32, u32)>> {
 /// The user and group ids of the owner of a spool. `None` if there is no spool.
 ///
 /// The owner of `tmp` comes first, because the daemon has made `tmp`, but another user may have made
-/// the root. For a caller that is root, the owner of both must be the same and neither may be a
-/// link: otherwise a user could lead root to the files of others.
+/// the root. For a caller that is root, the owner of both must be the same and neither may be a link
+/// that another user could change: otherwise a user could lead root to the files of others.
 ///
 /// # Errors
 ///
@@ -97,7 +97,9 @@ pub fn spool_owner(root: &Path, is_root: bool) -> io::Result<Option<(u32, u32)>>
     let root: PathBuf = root.components().collect();
     let temporary = root.join("tmp");
     let is_link = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|one| one.is_symlink());
-    if is_root && let Some(link) = [&root, &temporary].into_iter().find(|path| is_link(path)) {
+    let may_lead_astray =
+        |path: &&PathBuf| is_link(path) && (*path != &root || !only_root_changes(path));
+    if is_root && let Some(link) = [&root, &temporary].into_iter().find(may_lead_astray) {
         return Err(io::Error::other(format!(
             "\"{}\" is a link, which root does not follow here: use --spool with the directory \
              itself, or run this as its owner",
@@ -116,6 +118,21 @@ pub fn spool_owner(root: &Path, is_root: bool) -> io::Result<Option<(u32, u32)>>
         (Some(_), Some(_)) if !is_root => Ok(of_temporary),
         _ => Ok(of_root),
     }
+}
+
+/// Whether only root can change a link and all directories above it and above its target, such as the
+/// link of systemd for `DynamicUser`.
+fn only_root_changes(link: &Path) -> bool {
+    let is_of_root = |path: &Path| {
+        let about = std::fs::symlink_metadata(path);
+        about.is_ok_and(|one| one.uid() == 0 && (one.is_symlink() || one.mode() & 0o022 == 0))
+    };
+    let resolved = |path: &Path| std::fs::canonicalize(path).ok();
+    let (Some(target), Some(parent)) = (resolved(link), link.parent().and_then(resolved)) else {
+        return false;
+    };
+    let mut above = target.ancestors().skip(1).chain(parent.ancestors());
+    is_of_root(link) && above.all(is_of_root)
 }
 
 fn owner(about: io::Result<Metadata>) -> io::Result<Option<(u32, u32)>> {

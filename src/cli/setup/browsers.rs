@@ -71,7 +71,7 @@ pub(super) fn plan(
         items.push(PlanItem::of(
             Stage::Proxies,
             "policies of Firefox",
-            firefox(&machine.root, proxy, trust).map(MachineChange::Keyed),
+            firefox(&machine.root, proxy, trust, certificate.is_some()).map(MachineChange::Keyed),
         ));
     }
     for (name, directory, signs) in CHROMIUM {
@@ -88,8 +88,14 @@ pub(super) fn plan(
     items
 }
 
-/// Plans the policies of Firefox, which are in one file for all programs that set some.
-fn firefox(root: &Path, proxy: SocketAddr, trust: &ProxyTrust<'_>) -> Result<KeyedChange, String> {
+/// Plans the policies of Firefox, which are in one file for all programs that set some. HTTPS goes to the
+/// proxy only if they make Firefox trust the authority.
+fn firefox(
+    root: &Path,
+    proxy: SocketAddr,
+    trust: &ProxyTrust<'_>,
+    installs: bool,
+) -> Result<KeyedChange, String> {
     let path = root.join("etc/firefox/policies/policies.json");
     // Firefox reads only one file: ours would switch these policies off.
     let mut shipped = FIREFOX.iter().map(|one| root.join(one).join("distribution/policies.json"));
@@ -102,22 +108,24 @@ fn firefox(root: &Path, proxy: SocketAddr, trust: &ProxyTrust<'_>) -> Result<Key
             shipped.display()
         ));
     }
+    let mut installed = installed(&path)?;
+    let file = trust.file().map(|file| {
+        let file = Path::new("/").join(file.strip_prefix(root).unwrap_or(&file));
+        Value::from(file.to_string_lossy())
+    });
+    let new = file.clone().filter(|file| installs && !installed.contains(file));
+    installed.extend(new);
+    let is_trusting = file.as_ref().is_some_and(|file| installed.contains(file));
     let mut values: Vec<(&[&str], String)> = vec![(
         &["policies", "Proxy"],
         json!({
             "Mode": "manual",
             "HTTPProxy": proxy.to_string(),
-            "UseHTTPProxyForAllProtocols": true,
+            "UseHTTPProxyForAllProtocols": is_trusting,
         })
         .to_string(),
     )];
-    if let Some(file) = trust.file() {
-        let file = Path::new("/").join(file.strip_prefix(root).unwrap_or(&file));
-        let file = Value::from(file.to_string_lossy());
-        let mut installed = installed(&path)?;
-        if !installed.contains(&file) {
-            installed.push(file);
-        }
+    if is_trusting {
         values.push((&["policies", "Certificates", "Install"], Value::from(installed).to_string()));
     }
     KeyedChange::plan(&path, Notation::Json, "", &values, FileReaders::Everyone)
@@ -136,7 +144,8 @@ fn installed(path: &Path) -> Result<Vec<Value>, String> {
     }
 }
 
-/// Plans our file among the policies of Chromium. The certificate is in base64.
+/// Plans our file among the policies of Chromium. The certificate is in base64. Without one, HTTPS does
+/// not go to the proxy.
 fn chromium(
     directory: &Path,
     proxy: SocketAddr,
@@ -145,7 +154,9 @@ fn chromium(
     if let Some((other, key)) = conflict(directory) {
         return Err(format!("{} sets {key} already", other.display()));
     }
-    let server = json!({ "ProxyMode": "fixed_servers", "ProxyServer": proxy.to_string() });
+    let only_http = if certificate.is_some() { "" } else { "http=" };
+    let server = format!("{only_http}{proxy}");
+    let server = json!({ "ProxyMode": "fixed_servers", "ProxyServer": server });
     let mut policies = json!({ "ProxySettings": server });
     if let (Some(certificate), Some(all)) = (certificate, policies.as_object_mut()) {
         all.insert("CACertificates".to_owned(), json!([certificate]));

@@ -106,7 +106,8 @@ impl PlanItem {
     }
 }
 
-/// Makes the plan. Without an authority, the certificates are only described.
+/// Makes the plan. Without an authority, the certificates are only described. If they are skipped, HTTPS
+/// of programs goes to the proxy where the authority is trusted already.
 pub(super) fn plan(
     typed: &SetupArgs,
     machine: &Machine<'_>,
@@ -128,6 +129,8 @@ pub(super) fn plan(
             items.push(PlanItem::daemon(PlanStep::NewAuthority));
         }
         system = certificates(machine, authority, &mut items);
+    } else {
+        system = trusting_system(machine, authority);
     }
     if !daemon.will_run {
         // With a proxy that does not answer, programs and browsers would reach nothing.
@@ -168,7 +171,6 @@ fn certificates(
         };
         items.push(PlanItem::certificates(item));
     };
-    let system = TrustStore::system(&machine.root);
     if machine.is_user {
         match TrustStore::browsers(machine.settings) {
             Ok(stores) if stores.is_empty() => items.push(by_hand(
@@ -180,10 +182,9 @@ fn certificates(
             Ok(stores) => stores.iter().for_each(&mut add),
             Err(why) => items.push(by_hand("certificate in browsers", why)),
         }
-        let fingerprint = authority.and_then(|authority| trust::fingerprint(authority).ok())?;
-        return system.filter(|system| system.has(&fingerprint));
+        return trusting_system(machine, authority);
     }
-    match system {
+    match TrustStore::system(&machine.root) {
         Some(system) if system.is_writable() => {
             add(&system);
             Some(system)
@@ -198,6 +199,12 @@ fn certificates(
             None
         }
     }
+}
+
+/// Returns the store of the system if it trusts the authority already.
+fn trusting_system(machine: &Machine<'_>, authority: Option<&Authority>) -> Option<TrustStore> {
+    let fingerprint = trust::fingerprint(authority?).ok()?;
+    TrustStore::system(&machine.root).filter(|system| system.has(&fingerprint))
 }
 
 impl SetupPlan {

@@ -9,6 +9,7 @@ use super::file::FileChange;
 use super::firefox::ProfileChange;
 use super::plan::{Machine, PlanItem, PlanStep, Stage};
 use super::setting::{Desktop, SettingChange};
+use crate::cli::settings::Settings;
 use crate::cli::trust::{self, TrustStore};
 
 /// The first lines of a file for programs.
@@ -25,7 +26,7 @@ const GNOME: &str = "org.gnome.system.proxy";
 pub(super) struct ProxyTrust<'a> {
     /// The store of the system, if it trusts the authority.
     pub(super) system: Option<&'a TrustStore>,
-    /// Whether the browsers of this user trust the authority.
+    /// Whether the set-up makes the browsers of this user trust the authority.
     pub(super) browsers: bool,
     /// The SHA-256 of the certificate. `None` if it does not exist yet.
     pub(super) fingerprint: Option<String>,
@@ -35,6 +36,15 @@ impl ProxyTrust<'_> {
     /// Returns the file of the certificate in the store of the system.
     pub(super) fn file(&self) -> Option<std::path::PathBuf> {
         self.system?.file_for(self.fingerprint.as_deref())
+    }
+
+    /// Whether a profile of Firefox trusts the authority.
+    fn includes(&self, profile: &Path, settings: &Settings<'_>) -> bool {
+        let has_already = || {
+            let database = TrustStore::database(profile, trust::tool(settings)?)?;
+            Some(database.has(self.fingerprint.as_deref()?))
+        };
+        self.browsers || has_already() == Some(true)
     }
 }
 
@@ -49,7 +59,8 @@ pub(super) fn plan(
         items.extend(gnome(machine, daemon.proxy, trust.system.is_some()));
         items.extend(kde(machine, daemon.proxy, trust.system.is_some()));
         for profile in trust::firefox_profiles(machine.settings) {
-            let planned = ProfileChange::plan(&profile, daemon.proxy, trust.browsers);
+            let is_trusting = trust.includes(&profile, machine.settings);
+            let planned = ProfileChange::plan(&profile, daemon.proxy, is_trusting);
             let what = format!("Firefox profile {}", profile.display());
             items.push(PlanItem::of(Stage::Proxies, &what, planned.map(MachineChange::Profile)));
         }

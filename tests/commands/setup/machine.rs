@@ -78,9 +78,29 @@ fn a_machine_is_set_up_by_root_and_everything_is_taken_back() {
     let mut changed = parsed(&policies);
     changed["policies"]["C"] = json!(true);
     write(&policies, changed.to_string()).unwrap();
-    assert_eq!(as_root(&daemon, root, &["--undo", "--yes"]).status, 0);
+    // The undo does not depend on the spool, which another user may have got since.
+    let temporary = daemon.home().join("spool/tmp");
+    std::os::unix::fs::chown(&temporary, Some(54_321), None).unwrap();
+    assert_ne!(as_root(&daemon, root, &["--plan"]).status, 0);
+    let undone = as_root(&daemon, root, &["--undo", "--yes"]);
+    assert_eq!(undone.status, 0, "{undone:?}");
+    std::os::unix::fs::chown(&temporary, Some(0), None).unwrap();
     let want = json!({"policies": {"Proxy": {"Mode": "system"}, "B": [1], "C": true}});
     assert_eq!(parsed(&policies), want);
+
+    // Without the part of the certificate, HTTPS of programs depends on the present trust, and the
+    // policies install nothing.
+    let path = root.to_str().unwrap();
+    let skipping = || as_root(&daemon, root, &["--plan", "--skip", "certificate"]).out;
+    let untrusted = skipping();
+    assert!(untrusted.contains("does not have the certificate"), "{untrusted}");
+    assert!(!untrusted.contains("https_proxy"), "{untrusted}");
+    assert!(untrusted.contains(&format!("\"ProxyServer\": \"http={proxy}\"")), "{untrusted}");
+    assert!(untrusted.contains("\"UseHTTPProxyForAllProtocols\":false"), "{untrusted}");
+    assert_eq!(daemon.run(&["ca", "install", "--root", path]).status, 0);
+    let trusted = skipping();
+    assert!(trusted.contains(&format!("+ export https_proxy=http://{proxy}\n")), "{trusted}");
+    assert!(!trusted.contains("Certificates"), "{trusted}");
 }
 
 /// Opens a page in a browser that sees `/etc` and the certificates of `root` in place of those of the
