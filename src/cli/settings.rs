@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::{cell::OnceCell, net::SocketAddr, time::Duration};
 
 use arc_swap::ArcSwap;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use wwwoffle_config::{
     Config, ConfigLookup, Environment, EnvironmentParents, Faults, LoadedConfig, load,
 };
@@ -186,7 +188,7 @@ impl<'a> Settings<'a> {
         if let Some(read) = self.read.get() {
             return Ok(read.clone());
         }
-        let found = Config::find(&self.lookup());
+        let found = Config::find(&self.readable_lookup());
         let (config, _) = found.map_err(|faults| config_failure(&faults))?;
         Ok(self.read.get_or_init(|| config).clone())
     }
@@ -194,6 +196,19 @@ impl<'a> Settings<'a> {
     /// Returns where to look for the configuration file.
     pub(crate) fn lookup(&self) -> ConfigLookup {
         ConfigLookup::new(self.config_file.as_deref(), self.environment)
+    }
+
+    /// Returns where verbs look for the configuration file. The one of the machine may have passwords,
+    /// so that only its daemon may read it: then it is not meant for this user.
+    fn readable_lookup(&self) -> ConfigLookup {
+        let mut lookup = self.lookup();
+        if let ConfigLookup::FirstOf(files) = &mut lookup
+            && files.len() > 1
+            && files.last().is_some_and(|file| access(file, Access::READ_OK) == Err(Errno::ACCESS))
+        {
+            files.pop();
+        }
+        lookup
     }
 
     /// Returns the configuration file if another environment may lead to another one: it is named
