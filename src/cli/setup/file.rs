@@ -3,19 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use similar::TextDiff;
 use wwwoffle_config::edit::without_secrets;
 
 use super::change::Undone;
 use super::disk::{self, FileCopy};
 use crate::base::shown;
+use crate::storage::versions::diff::Diff;
+use crate::storage::versions::text::VersionText;
 
 /// The permissions of a new directory, by who may read the file in it.
 const PRIVATE: (u32, u32) = (0o600, 0o700);
 const PUBLIC: (u32, u32) = (0o644, 0o755);
-
-/// The number of unchanged lines around a change in a plan.
-const CONTEXT: usize = 1;
 
 /// A file and its content before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,21 +99,12 @@ impl FileChange {
             let new = new.lines().map(|line| format!("+ {}", shown::line(line)));
             return ["new file".to_owned()].into_iter().chain(new).collect();
         };
-        let old = text(before);
-        let diff = TextDiff::from_lines(&old, &new);
-        let mut unified = diff.unified_diff();
-        unified.context_radius(CONTEXT);
-        let hunks = unified.iter_hunks().flat_map(|hunk| {
-            let lines: Vec<String> = hunk
-                .iter_changes()
-                .map(|change| {
-                    let text = shown::line(change.value().trim_end_matches(['\r', '\n']));
-                    format!("{} {text}", change.tag())
-                })
-                .collect();
-            lines
-        });
-        hunks.collect()
+        let lines = |text: &str| VersionText {
+            lines: text.lines().map(str::to_owned).collect(),
+            ..VersionText::default()
+        };
+        let changed = Diff::of(&lines(&text(before)), &lines(&new)).plain();
+        changed.lines().filter(|line| !line.is_empty()).map(shown::line).collect()
     }
 
     /// Writes the file.
