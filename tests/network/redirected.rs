@@ -14,6 +14,7 @@ use crate::harness::tools::{plain, program};
 use crate::harness::{
     Answer, Authority, Client, Daemon, Origin, TlsOrigin, cannot_run, eventually,
 };
+use crate::security::logins::users;
 
 /// The environment variable that is set for a test inside the namespace.
 const IS_INSIDE: &str = "WWWOFFLE_TEST_IS_A_GATEWAY";
@@ -287,10 +288,13 @@ fn the_port_is_no_open_proxy_inside() {
         let _left = direct.try_send(format!("GET {url} HTTP/1.1\r\nHost: site.example\r\n\r\n"));
         assert!(!matches!(direct.head(), Ok(Some(_))));
     }
-    // A client that may not use the proxy, and one that would have to log in.
+    // A client that may not use the proxy, one that may, and one that would have to log in.
+    let users = users();
+    let users = users.trim().rsplit_once("users = ").unwrap().1;
     for (option, value, status) in [
         ("allowed-connect-hosts.hosts", "[\"192.0.2.99\"]", "403"),
         ("allowed-connect-hosts.hosts", "[\"192.0.2.0/24\"]", "200"),
+        ("allowed-connect-users.users", users, "403"),
     ] {
         scene.daemon.ok(&["config", "set", option, value]);
         assert_eq!(scene.far.ran(&url, FAR[0], &code).out, status, "{value}");
