@@ -2,7 +2,7 @@
 //! onion service. Only Tor knows the name of the service.
 
 use std::fmt::Write as _;
-use std::fs::{create_dir_all, read_to_string, set_permissions, write};
+use std::fs::{Permissions, create_dir_all, read_to_string, set_permissions, write};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn start(home: &Path, socks: SocketAddr, service: SocketAddr) -> Vec<Running> {
     let at = |name: &str| home.join(name);
     for name in ["r0", "r1", "r2", "r3", "client", "onion", "onion/service", "r0/keys"] {
         create_dir_all(at(name)).unwrap();
-        set_permissions(at(name), PermissionsExt::from_mode(0o700)).unwrap();
+        set_permissions(at(name), Permissions::from_mode(0o700)).unwrap();
     }
     let relay = |number: usize| {
         let address = relays[number];

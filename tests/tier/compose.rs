@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{read_to_string, write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -42,10 +43,9 @@ fn secrets() -> BTreeMap<String, String> {
         "",
     );
     assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{script}");
-    let made = scratch.path().join("archive/.env");
-    let mode = std::os::unix::fs::MetadataExt::mode(&made.metadata().unwrap());
-    assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
-    let text = read_to_string(made).unwrap();
+    let file = scratch.path().join("archive/.env");
+    assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600, "only its owner reads it");
+    let text = read_to_string(file).unwrap();
     text.lines()
         .map(|line| line.split_once('=').unwrap())
         .map(|(name, value)| (name.into(), value.into()))
@@ -57,7 +57,7 @@ fn secrets() -> BTreeMap<String, String> {
 fn every_service_is_hardened_checked_and_has_its_secrets() {
     let (compose, secrets) = (compose(), secrets());
     let services = compose["services"].as_object().unwrap();
-    let mut used = Vec::new();
+    let mut variables = Vec::new();
     for (name, service) in services {
         assert_eq!(service["read_only"], true, "{name}");
         assert_eq!(service["cap_drop"][0], "ALL", "{name}");
@@ -72,9 +72,9 @@ fn every_service_is_hardened_checked_and_has_its_secrets() {
         let is_node = name.starts_with("node-");
         assert!(is_node || name == "owner" || service["healthcheck"]["test"][0] == "CMD", "{name}");
         for text in service["environment"].as_object().into_iter().flat_map(|all| all.values()) {
-            used.extend(text.as_str().unwrap().strip_prefix("${").map(str::to_owned));
+            variables.extend(text.as_str().unwrap().strip_prefix("${").map(str::to_owned));
         }
-        used.extend(
+        variables.extend(
             service["image"].as_str().unwrap().strip_prefix("wwwoffle:${").map(str::to_owned),
         );
         for needed in service["depends_on"].as_object().into_iter().flat_map(|all| all.keys()) {
@@ -91,7 +91,7 @@ fn every_service_is_hardened_checked_and_has_its_secrets() {
             assert!(exists, "{name} mounts {from}");
         }
     }
-    for name in used {
+    for name in variables {
         let name = name.strip_suffix(":?}").expect("an unset variable is an error");
         assert!(secrets.get(name).is_some_and(|value| !value.is_empty()), "{name} in {secrets:?}");
     }
