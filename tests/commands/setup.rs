@@ -153,7 +153,7 @@ fn locking(file: &Path) -> Child {
 }
 
 #[test]
-#[ignore = "needs certutil, gsettings, curl and python3"]
+#[ignore = "needs certutil, gsettings and curl"]
 fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     let (mut daemon, tools) = user(None);
     tools.real("certutil");
@@ -220,15 +220,6 @@ fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     assert_eq!(run(curl, None).out, "hello");
     assert!(daemon.ok(&["cat", &origin.url("/page")]).contains("hello"), "it is stored");
 
-    // A running Firefox, which would write its settings again.
-    let lock = profile.join(".parentlock");
-    let mut firefox = locking(&lock);
-    let refused = setup(&daemon, &["--undo", "--yes"]);
-    assert_eq!(refused.status, 1, "{refused:?}");
-    assert!(refused.err.contains("(it holds .parentlock): close it first"), "{refused:?}");
-    firefox.kill().unwrap();
-    firefox.wait().unwrap();
-    std::fs::remove_file(lock).unwrap();
     let undone = answered(&daemon, &["--undo"], "yes\n");
     assert_eq!(undone.status, 0, "{undone:?}");
     same(&before, &home(&daemon));
@@ -237,6 +228,26 @@ fn a_user_is_set_up_after_yes_and_everything_is_taken_back() {
     assert!(!daemon.ok(&["ca", "show"]).contains("Firefox"));
     let nothing = setup(&daemon, &["--undo", "--yes"]);
     assert_eq!((nothing.status, nothing.out.as_str()), (0, "there is nothing to take back\n"));
+}
+
+#[test]
+#[ignore = "needs python3"]
+fn the_settings_of_a_running_firefox_are_restored_after_its_end() {
+    let (mut daemon, _tools) = user(None);
+    daemon.up();
+    let profile = daemon.home().join(".mozilla/firefox/a.default");
+    create_dir_all(&profile).unwrap();
+    write(profile.join("../profiles.ini"), "[Profile0]\nPath=a.default\n").unwrap();
+    assert_eq!(setup(&daemon, &["--yes"]).status, 0);
+    assert!(profile.join("user.js").exists());
+    let mut firefox = locking(&profile.join(".parentlock"));
+    let refused = setup(&daemon, &["--undo", "--yes"]);
+    assert_eq!(refused.status, 1, "{refused:?}");
+    assert!(refused.err.contains("(it holds .parentlock): close it first"), "{refused:?}");
+    firefox.kill().unwrap();
+    firefox.wait().unwrap();
+    assert_eq!(setup(&daemon, &["--undo", "--yes"]).status, 0);
+    assert!(!profile.join("user.js").exists());
 }
 
 #[test]
@@ -344,12 +355,12 @@ fn sockets_of_systemd_decide_the_address() {
     let (daemon, tools) = user(Some(""));
     tools.stand_in(
         "systemctl",
-        "case \"$*\" in\n*wwwoffle.socket) echo ActiveState=active; echo 'Listen=[::]:3128 (Stream)'\n\
-         echo 'Listen=127.0.0.1:8090 (Stream)';;\n*) echo UnitFileState=; echo ActiveState=inactive;;\nesac",
+        "case \"$*\" in\n*wwwoffle.socket) echo ActiveState=active; echo 'Listen=127.0.0.1:8090 (Stream)'\n\
+         echo 'Listen=[::]:3128 (Stream)';;\n*) echo UnitFileState=; echo ActiveState=inactive;;\nesac",
     );
     let before = home(&daemon);
     let shown = setup(&daemon, &["--plan"]);
-    assert!(shown.out.contains("http_proxy=http://127.0.0.1:3128\n"), "{shown:?}");
+    assert!(shown.out.contains("http_proxy=http://127.0.0.1:8090\n"), "{shown:?}");
     let refused = setup(&daemon, &["--yes", "--listen", "127.0.0.1:8091"]);
     assert_eq!(refused.status, 2, "{refused:?}");
     assert!(refused.err.contains("add `ListenStream=127.0.0.1:8091`"), "{refused:?}");

@@ -32,6 +32,8 @@ fn secrets() -> BTreeMap<String, String> {
     let guide = read_to_string(guide).unwrap();
     let block = guide.split("```sh\n").find(|block| block.contains("cat >.env")).unwrap();
     let script = block.split("```").next().unwrap();
+    // It belongs to an item of a list.
+    let script: String = script.lines().map(|line| format!("{}\n", line.trim_start())).collect();
     let scratch = tempfile::tempdir().unwrap();
     let copy = scratch.path().join("packaging/container");
     std::fs::create_dir_all(&copy).unwrap();

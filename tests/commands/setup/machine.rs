@@ -96,7 +96,7 @@ fn a_machine_is_set_up_by_root_and_everything_is_taken_back() {
     assert!(untrusted.contains("does not have the certificate"), "{untrusted}");
     assert!(!untrusted.contains("https_proxy"), "{untrusted}");
     assert!(untrusted.contains(&format!("\"ProxyServer\": \"http={proxy}\"")), "{untrusted}");
-    assert!(untrusted.contains("\"UseHTTPProxyForAllProtocols\":false"), "{untrusted}");
+    assert!(untrusted.contains("\"UseHTTPProxyForAllProtocols\": false"), "{untrusted}");
     assert_eq!(daemon.run(&["ca", "install", "--root", path]).status, 0);
     let trusted = skipping();
     assert!(trusted.contains(&format!("+ export https_proxy=http://{proxy}\n")), "{trusted}");
