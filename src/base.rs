@@ -18,6 +18,7 @@ pub mod observer;
 pub mod owner;
 pub mod pace;
 pub mod patient_io;
+pub mod presence;
 pub mod process_group;
 pub(crate) mod redaction;
 pub mod reload;

@@ -7,6 +7,7 @@ pub mod collections;
 pub mod context;
 pub mod decoded;
 pub mod edit;
+pub mod feed;
 pub mod lists;
 pub mod lookup;
 pub mod purge;

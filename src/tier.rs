@@ -45,14 +45,15 @@ use wwwoffle_spool::{ChangeListener, RemovalRule, Spool};
 
 use self::breaker::Breaker;
 use self::catalogue::CatalogueClient;
-pub use self::catalogue::TierQuery;
+pub use self::catalogue::{TierHostsQuery, TierQuery};
 use self::error::TierError;
-pub use self::find::Others;
 use self::find::Pulls;
+pub use self::find::{Others, TierDemand, TierFind};
 use self::objects::ObjectStore;
 use self::outbox::PushOutbox;
 use self::permission::EnginePermission;
 use self::push::{ComparedWith, PushCounts};
+use self::requests::RefusedRequests;
 pub use self::requests::{AnswerPull, AnswerResult, QueueRole, RequestAnswer, TakenRequest};
 use self::search::MAX_SEARCHES;
 pub use self::settings::SettingsFault;
@@ -85,6 +86,8 @@ pub struct Tier {
     net: Arc<NetContext>,
     storage: Arc<StorageContext>,
     settings: TierSettings,
+    /// The name of this node among the others: that of its spool, which no other one has.
+    node_id: String,
     permission: EnginePermission,
     catalogue: CatalogueClient,
     objects: ObjectStore,
@@ -93,6 +96,7 @@ pub struct Tier {
     pace: Arc<UploadPace>,
     state: PushState,
     pulls: Pulls,
+    refused: RefusedRequests,
     turns: TierTurns,
 }
 
@@ -133,6 +137,8 @@ impl Tier {
         let Some((settings, keys)) = TierSettings::of(&config, secrets)? else {
             return Ok(None);
         };
+        // A spool that cannot be written gives no requests away, so that it needs no name.
+        let node_id = storage.store.spool().tier_node().unwrap_or_default();
         let breaker = Arc::new(Breaker::new("object store"));
         let objects = ObjectStore::new(Arc::clone(net), &settings, &keys, breaker)?;
         let hosts = [settings.database.host.clone(), objects.host().to_owned()];
@@ -142,6 +148,7 @@ impl Tier {
             net: Arc::clone(net),
             storage: Arc::clone(storage),
             settings,
+            node_id,
             permission,
             catalogue,
             objects,
@@ -150,6 +157,7 @@ impl Tier {
             pace: Arc::default(),
             state: PushState::default(),
             pulls: Pulls::default(),
+            refused: RefusedRequests::default(),
             turns: TierTurns {
                 pulling: Semaphore::new(MAX_PULLS),
                 searching: Semaphore::new(MAX_SEARCHES),
@@ -201,7 +209,8 @@ impl Tier {
     }
 
     fn writes(&self) -> bool {
-        self.settings.role == TierRole::ReadWrite && !self.storage.store.spool().is_read_only()
+        let can_write = !self.node_id.is_empty() && !self.storage.store.spool().is_read_only();
+        self.settings.role == TierRole::ReadWrite && can_write
     }
 
     /// Whether the spool reports its changes.

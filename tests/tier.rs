@@ -2,6 +2,7 @@
 
 mod alone;
 mod bounded;
+mod clock;
 mod complete;
 mod compose;
 mod faulty;
@@ -12,4 +13,5 @@ mod queue;
 mod removed;
 mod search;
 mod shared;
+mod streamed;
 mod upkeep;

@@ -27,7 +27,10 @@ pub(super) async fn execute_decision(
     plan: RequestPlan,
     rest: RequestRest,
 ) -> Response<Body> {
-    let RequestPlan { copy, found, decision } = plan;
+    let RequestPlan { copy, arriving, found, decision } = plan;
+    if let Some(response) = arriving {
+        return serve_copy::serve_arriving(context, &ask, *response);
+    }
     match (decision, copy) {
         (Decision::Serve, Some(copy)) => {
             let reason = hit_reason(&ask);

@@ -3,9 +3,9 @@
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 
-use super::download::FeedReader;
 use crate::net::upstream::{AnswerBody, BoxError};
 pub use crate::storage::body::{Body, RangeOf, WholeBody, empty, from_bytes, range, stored};
+use crate::storage::feed::FeedReader;
 
 /// A body that is being downloaded.
 #[must_use]

@@ -23,7 +23,6 @@ mod allowance;
 mod begin;
 #[cfg(test)]
 mod faulty;
-mod feed;
 mod file;
 mod gather;
 mod leaving;
@@ -53,7 +52,6 @@ use wwwoffle_spool::Place;
 use wwwoffle_url::Key;
 
 pub use allowance::{Allowance, Meter};
-pub use feed::{BodyEnd, Feed, FeedReader};
 pub use leaving::{LeavingAction, LeavingRules};
 pub use progress::{ProgressSnapshot, RetryWait};
 pub use run::run;
@@ -67,6 +65,7 @@ use super::keep::{NotKept, StorageRules};
 use crate::base::owner::{Places, ResponseOwner, is_personal};
 use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, LinePosition, Origin};
+use crate::storage::feed::{BodyEnd, Feed, FeedReader};
 use crate::storage::store::EntryIdentity;
 use wwwoffle_http::caching::vary::Vary;
 use wwwoffle_http::head::write_secrets;

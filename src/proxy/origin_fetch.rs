@@ -14,8 +14,7 @@ use super::body::{self, Body};
 use super::choose::{CopyLookup, Revalidation};
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::download::{
-    Allowance, AnswerHead, Download, DownloadJob, FeedReader, HeadOutcome, JoinOutcome,
-    LeavingRules, run,
+    Allowance, AnswerHead, Download, DownloadJob, HeadOutcome, JoinOutcome, LeavingRules, run,
 };
 use super::finish::undecodable_message;
 use super::freshen::ConfirmedCopy;
@@ -30,6 +29,7 @@ use crate::base::mode::{Mode, ModeSetting};
 use crate::base::owner::{self, ResponseOwner};
 use crate::net::upstream::{Failure, Interim, LeftOutFile};
 use crate::proxy::context::ProxyContext;
+use crate::storage::feed::FeedReader;
 use crate::storage::store::StoredCopy;
 use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::reuse::{Override, Reuse, Unreachable, is_failure};

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "tier")]
+use hyper::Method;
 use hyper::header::AUTHORIZATION;
 
 use super::ask::ProxyRequest;
@@ -17,9 +19,12 @@ use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
 use crate::base::mode::Mode;
 use crate::proxy::context::ProxyContext;
+use crate::storage::feed::ArrivingResponse;
 use crate::storage::store::StoredCopy;
 #[cfg(feature = "tier")]
-use crate::tier::Others;
+use crate::tier::{Others, TierDemand, TierFind};
+#[cfg(feature = "tier")]
+use wwwoffle_http::caching::conditional::Conditions;
 use wwwoffle_http::caching::noise::Nearness;
 
 /// The stored copies for a request, and the decision.
@@ -27,6 +32,8 @@ use wwwoffle_http::caching::noise::Nearness;
 pub(super) struct RequestPlan {
     /// The copy that answers the request, if necessary after revalidation.
     pub(super) copy: Option<Arc<StoredCopy>>,
+    /// A response from the archive tier that is served while it is stored. Then there is no copy.
+    pub(super) arriving: Option<Box<ArrivingResponse>>,
     /// All copies.
     pub(super) found: CopyLookup,
     /// The decision.
@@ -44,12 +51,17 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
-    if client.is_some()
-        && found.own().is_none()
-        && found.locked.is_none()
-        && pull_from_tier(context, ask, &found).await
-    {
-        found = choose::look_up(context, ask, client).await?;
+    if client.is_some() && found.own().is_none() && found.locked.is_none() {
+        match pull_from_tier(context, ask, &found).await {
+            TierAnswer::Nothing => {}
+            #[cfg(feature = "tier")]
+            TierAnswer::Stored => found = choose::look_up(context, ask, client).await?,
+            #[cfg(feature = "tier")]
+            TierAnswer::Arriving(response) => {
+                let (arriving, decision) = (Some(response), Decision::Serve);
+                return Ok(RequestPlan { copy: None, arriving, found, decision });
+            }
+        }
     }
     if found.keeps_password && mode != Mode::Offline {
         // The person has typed the password for the copy. The site asks for Digest again.
@@ -84,31 +96,71 @@ pub(super) async fn plan_request(
     }
     let mut asked = ask.asked;
     asked.reload |= mode == Mode::Autodial && is_invalid(copy.as_deref());
-    Ok(RequestPlan { copy, found, decision: decide(mode, how, online, asked) })
+    let decision = decide(mode, how, online, asked);
+    Ok(RequestPlan { copy, arriving: None, found, decision })
+}
+
+/// What the archive tier has for a request.
+enum TierAnswer {
+    Nothing,
+    /// The spool has an entry now.
+    #[cfg(feature = "tier")]
+    Stored,
+    #[cfg(feature = "tier")]
+    Arriving(Box<ArrivingResponse>),
 }
 
 /// Looks the URL up in the archive tier after a local miss, also if the spool has only other
-/// variants. Returns whether the spool has an entry now.
+/// variants.
 #[cfg(feature = "tier")]
-async fn pull_from_tier(context: &ProxyContext, ask: &ProxyRequest, found: &CopyLookup) -> bool {
-    let Some(tier) = &context.traffic.tier else { return false };
+async fn pull_from_tier(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    found: &CopyLookup,
+) -> TierAnswer {
+    let Some(tier) = &context.traffic.tier else { return TierAnswer::Nothing };
     let may = matches!(ask.asked.method, MethodKind::Get | MethodKind::Head)
         && ask.form.is_none()
         && ask.asked.standing == StoragePolicy::Usual
         // The origin is asked in any case.
         && !(ask.asked.reload && ask.start.mode == Mode::Online);
     if !may {
-        return false;
+        return TierAnswer::Nothing;
     }
     let request = ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
     let others = if found.is_empty() { Others::Missing } else { Others::InSpool };
-    Box::pin(tier.find(&ask.places.public, &request, others)).await
+    let whole = TierDemand { others, may_stream: false };
+    let demand = TierDemand { may_stream: may_stream(ask), ..whole };
+    let place = &ask.places.public;
+    let mut found = Box::pin(tier.find(place, &request, demand)).await;
+    if let TierFind::Arriving(response) = &found
+        && !ask.codings.deliver(response.status, &response.fields).is_readable()
+    {
+        // The whole response can be requested again in a coding that the client accepts.
+        found = Box::pin(tier.find(place, &request, whole)).await;
+    }
+    match found {
+        TierFind::Nothing => TierAnswer::Nothing,
+        TierFind::Stored => TierAnswer::Stored,
+        TierFind::Arriving(response) => TierAnswer::Arriving(response),
+    }
+}
+
+/// Whether the answer to a request may be a body that still arrives: not its head or a part of it,
+/// and no comparison with the client's copy.
+#[cfg(feature = "tier")]
+fn may_stream(ask: &ProxyRequest) -> bool {
+    ask.head.method == Method::GET
+        && ask.start.mode == Mode::Offline
+        && !ranges::has_ranges(ask)
+        && !ask.head.fields.contains_key("accept-datetime")
+        && Conditions::of(&ask.head.fields) == Conditions::default()
 }
 
 /// Without the feature `tier` there is no tier.
 #[cfg(not(feature = "tier"))]
-async fn pull_from_tier(_: &ProxyContext, _: &ProxyRequest, _: &CopyLookup) -> bool {
-    std::future::ready(false).await
+async fn pull_from_tier(_: &ProxyContext, _: &ProxyRequest, _: &CopyLookup) -> TierAnswer {
+    std::future::ready(TierAnswer::Nothing).await
 }
 
 /// Whether, and in which form, the client can read the stored copy.

@@ -10,12 +10,13 @@ use wwwoffle_spool::Body as StoredBody;
 use super::amend::OriginResponseMark;
 use super::ask::ProxyRequest;
 use super::body::{self, Body, WholeBody};
-use super::status::CacheStatus;
+use super::status::{CacheStatus, HitReason};
 use super::verdict::exchange;
 use super::{captures, ranges, recode, reply};
 use crate::base::mode::Mode;
 use crate::base::{clock, owner};
 use crate::proxy::context::ProxyContext;
+use crate::storage::feed::ArrivingResponse;
 use crate::storage::store::{StoredCopy, timestamp};
 use wwwoffle_http::caching::conditional::{self, Conditions};
 use wwwoffle_http::caching::control::ResponseControl;
@@ -38,6 +39,28 @@ pub(super) fn serve(
         unconfirmed_fields(ask, copy)
     };
     reply::with_status(build_response(context, ask, copy, fields, &conditions), status)
+}
+
+/// Serves a response from the archive tier while it is stored, offline.
+pub(super) fn serve_arriving(
+    context: &ProxyContext,
+    ask: &ProxyRequest,
+    response: ArrivingResponse,
+) -> Response<Body> {
+    let ArrivingResponse { status, mut fields, times, length, body } = response;
+    owner::remove_cookies(&mut fields);
+    let delivery = ask.codings.deliver(status, &fields);
+    delivery.amend(&mut fields);
+    set_age(&mut fields, times, clock::now());
+    add_via(&mut fields, Version::HTTP_11, &context.base.pseudonym);
+    if delivery.is_decoded() {
+        fields.remove(CONTENT_LENGTH);
+    } else {
+        fields.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    let mut response = respond(status, fields, body::empty());
+    recode::put(&mut response, ask, delivery, body::download(body), Some(recode::JOINED_WITHIN));
+    reply::with_status(response, CacheStatus::Hit(HitReason::Offline))
 }
 
 /// Whether a stored copy sets its cookies again. Only a fresh personal copy does, and only online:

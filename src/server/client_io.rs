@@ -15,8 +15,8 @@ use super::parking::ParkingTimer;
 use super::repeat::Replayer;
 use super::resets::ResetCounter;
 use crate::base::patient_io::WriteTimer;
+use crate::base::presence::Presence;
 use crate::proxy::interims::Interims;
-use crate::proxy::presence::Presence;
 use wwwoffle_http::framing::Gate;
 
 /// The time for which a client that closed its half of the connection waits for the next byte of a

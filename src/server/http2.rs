@@ -26,9 +26,9 @@ use super::resets::ResetCounter;
 use super::service::Service;
 use super::slots::RequestSlot;
 use super::streams::{PacedBody, Streams, remember_slot};
+use crate::base::presence::Presence;
 use crate::base::statistics::ResponseCounter;
 use crate::proxy::client_connection::ClientConnection;
-use crate::proxy::presence::Presence;
 use crate::proxy::{self, Client, reply};
 use crate::server::context::ServerContext;
 

@@ -26,6 +26,8 @@ use crate::page::links;
 use crate::proxy::body::Body;
 use crate::site::collections::access;
 use crate::site::search::call::query_index;
+#[cfg(feature = "tier")]
+use crate::site::search::everywhere;
 use crate::storage::lists;
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::{ListQuery, Subject};
@@ -75,6 +77,13 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
     }
+    #[cfg(feature = "tier")]
+    if name.trim_end_matches('/') == "hosts"
+        && let Ok(form) = SubmittedForm::of_arguments(arguments)
+        && everywhere::is_wanted(&form)
+    {
+        return show_everywhere(caller, &form).await;
+    }
     let (shown, wanted) = match read(name, arguments) {
         Ok(read) => read,
         Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
@@ -95,6 +104,20 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     };
     let result = action_result(caller, arguments).await;
     answer(caller, &shown, (outcome, result, count))
+}
+
+/// Shows the hosts of all nodes.
+#[cfg(feature = "tier")]
+async fn show_everywhere(caller: &Caller, form: &SubmittedForm) -> Response<Body> {
+    let outcome = match everywhere::hosts(caller, form, ROWS).await {
+        Ok(found) => ListResult::Found(found),
+        Err(why) => ListResult::Refused(why.text()),
+    };
+    let after = form.value("after").map(str::to_owned);
+    let path = "hosts".to_owned();
+    let filter = page::ListFilter { is_everywhere: true, ..Default::default() };
+    let shown = ListAddress { path, after, filter, ..ListAddress::default() };
+    answer(caller, &shown, (outcome, None, None))
 }
 
 /// Returns as much of a list as fits on one page, and the length of the whole list, if known. The

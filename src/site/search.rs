@@ -2,7 +2,7 @@
 
 pub(super) mod call;
 #[cfg(feature = "tier")]
-mod everywhere;
+pub(super) mod everywhere;
 pub mod page;
 
 use crate::page::form::SubmittedForm;

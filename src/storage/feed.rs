@@ -12,15 +12,16 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use hyper::HeaderMap;
 use hyper::body::Frame;
+use hyper::{HeaderMap, StatusCode};
 use tokio::sync::{Notify, watch};
 
 use crate::base::blocking::blocking;
+use crate::base::presence::Presence;
 use crate::net::upstream::Failure;
-use crate::proxy::presence::Presence;
 use crate::storage::body::{BodyError, length};
 use crate::storage::store::ReadAt;
+use wwwoffle_http::caching::freshness::ExchangeTimes;
 
 /// Bytes per read from the disk.
 const READ_SIZE: usize = 128 * 1024;
@@ -257,6 +258,21 @@ impl Feed {
         // A panic cannot leave the state inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A response that is being stored, and whose body can be read already.
+#[derive(Debug)]
+pub struct ArrivingResponse {
+    /// The status.
+    pub status: StatusCode,
+    /// The fields.
+    pub fields: HeaderMap,
+    /// When it was requested from its origin and received.
+    pub times: ExchangeTimes,
+    /// The length of the body, in bytes.
+    pub length: u64,
+    /// The body. It ends before its last byte if the response cannot be stored whole.
+    pub body: FeedReader,
 }
 
 /// A reader of a body, with its own position.

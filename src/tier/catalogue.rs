@@ -22,8 +22,8 @@ pub(super) use self::link::MAX_SKEW;
 use self::link::{CatalogueLink, CataloguePlan, NewClient};
 pub(super) use self::requests::{AnswerRow, RequestRow};
 pub(super) use self::row::{FoundRow, Row, RowKey, UnusedObject};
-pub use self::search::TierQuery;
-pub(super) use self::search::{EntryText, MARKS, TierHit};
+pub(super) use self::search::{EntryText, MARKS, TierHit, TierHost};
+pub use self::search::{TierHostsQuery, TierQuery};
 use super::breaker::Breaker;
 use super::error::{TierError, quoted};
 use super::permission::EnginePermission;
@@ -44,11 +44,16 @@ JOIN entries AS e ON e.key = wanted.key AND e.variant = wanted.variant
 WHERE NOT EXISTS (SELECT FROM missing AS m WHERE m.object = e.object)
 UNION ALL SELECT key, NULL, at FROM removed WHERE key = ANY($1)";
 
-const FIND: &str = "SELECT varies, stored, object, object_size FROM entries WHERE key = $1 ORDER BY stored DESC LIMIT $2";
+const FIND: &str = "SELECT left(varies, 8192), stored, object, object_size FROM entries WHERE key = $1 ORDER BY stored DESC LIMIT $2";
 
 const ANNOUNCE: &str = "\
-INSERT INTO unused (object, key, variant) VALUES ($1, $2, $3)
-ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
+INSERT INTO unused (object, key, variant)
+SELECT DISTINCT ON (object) object, key, variant FROM unnest($1, $2, $3) AS o (object, key, variant)
+ORDER BY object ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
+
+pub(super) const ADD_MISSING: &str = "\
+INSERT INTO missing (object, url, is_wrong) VALUES ($1, $2, $3)
+ON CONFLICT (object) DO UPDATE SET is_wrong = true WHERE excluded.is_wrong";
 
 /// An entry and its words are added at once. The title counts more than the text.
 const ADD: &str = "\
@@ -62,6 +67,7 @@ read AS (
   FROM added WHERE outcome = 'added' AND $14 IS NOT NULL
   ON CONFLICT (key, variant) DO UPDATE SET language = excluded.language,
     beginning = excluded.beginning, words = excluded.words),
+repaired AS (DELETE FROM missing WHERE object = $10),
 unread AS (
   DELETE FROM texts AS t USING added AS a
   WHERE a.outcome = 'added' AND $14 IS NULL AND t.key = $1 AND t.variant = $2)
@@ -157,6 +163,25 @@ impl CatalogueClient {
         self.pushes.breaker().succeeded();
     }
 
+    /// Compares the clocks before entries are compared by their times. If they differ too much, no
+    /// connection is kept.
+    ///
+    /// # Errors
+    ///
+    /// If they differ too much, or the catalogue does not answer.
+    pub(super) async fn check_clock(&self) -> Result<(), TierError> {
+        let checked = self.pushes.check_clock().await;
+        if let Err(error) = &checked {
+            for link in [&self.pushes, &self.lookups] {
+                if link.is_connected() {
+                    link.give_up();
+                    link.breaker().failed(error);
+                }
+            }
+        }
+        checked
+    }
+
     /// What the catalogue has in place of these rows, and the removals of their keys.
     pub(super) async fn newest(&self, rows: &[RowKey]) -> Result<NewestTimes, TierError> {
         let open = self.pushes.client()?;
@@ -181,14 +206,20 @@ impl CatalogueClient {
         Ok(times)
     }
 
-    /// Announces an object before it is written. If no row follows, it is removed later.
-    pub(super) async fn announce(&self, object: &UnusedObject) -> Result<(), TierError> {
+    /// Announces objects before they are written. If no row follows, they are removed later.
+    pub(super) async fn announce(&self, objects: &[UnusedObject]) -> Result<(), TierError> {
         let open = self.pushes.client()?;
-        let UnusedObject { object, row } = object;
-        let (object, key, variant) =
-            (object.as_slice(), row.key.as_slice(), row.variant.as_slice());
-        let values: [(&(dyn ToSql + Sync), Type); 3] =
-            [(&object, Type::BYTEA), (&key, Type::BYTEA), (&variant, Type::BYTEA)];
+        let column = |value: fn(&UnusedObject) -> &[u8]| -> Vec<&[u8]> {
+            objects.iter().map(value).collect()
+        };
+        let names = column(|object| object.object.as_slice());
+        let keys = column(|object| object.row.key.as_slice());
+        let variants = column(|object| object.row.variant.as_slice());
+        let values: [(&(dyn ToSql + Sync), Type); 3] = [
+            (&names, Type::BYTEA_ARRAY),
+            (&keys, Type::BYTEA_ARRAY),
+            (&variants, Type::BYTEA_ARRAY),
+        ];
         self.pushes.call(open.client.execute_typed(ANNOUNCE, &values)).await.map(drop)
     }
 
@@ -228,8 +259,13 @@ impl CatalogueClient {
     pub(super) async fn find(&self, key: &Key, host: &str) -> Vec<FoundRow> {
         let Ok(open) = self.lookups.client() else { return Vec::new() };
         let client = &open.client;
+        let is_known = self.hosts.has(host);
+        // An answer from memory says nothing about the catalogue.
+        if !is_known && !self.hosts.is_due() {
+            return Vec::new();
+        }
         let rows = self.lookups.look_up(LOOKUP_WITHIN, async {
-            if !self.hosts.may_have(client, host).await? {
+            if !is_known && !self.hosts.refresh_for(client, host).await? {
                 return Ok(Vec::new());
             }
             let key = key.as_bytes().as_slice();
@@ -237,6 +273,16 @@ impl CatalogueClient {
         });
         let rows = rows.await.unwrap_or_default();
         rows.iter().filter_map(FoundRow::read).collect()
+    }
+
+    /// Records that an object is missing or wrong, so that a node that has its entry adds it again.
+    pub(super) async fn report_missing(&self, object: &[u8; 32], url: &str, is_wrong: bool) {
+        let Ok(open) = self.pushes.client() else { return };
+        let object = object.as_slice();
+        let values: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&object, Type::BYTEA), (&url, Type::TEXT), (&is_wrong, Type::BOOL)];
+        // Whoever finds it next tries again.
+        let _reported = self.pushes.call(open.client.execute_typed(ADD_MISSING, &values)).await;
     }
 
     /// Makes a connection for one piece of upkeep. It ends when the result is dropped.

@@ -1,31 +1,40 @@
 //! Checks the catalogue and the object store against each other, a part at a time.
 //!
-//! One node at a time does this, under a lock of the catalogue. The table `checks` has the position
+//! One node at a time does this, with a lease in the catalogue. The table `checks` has the position
 //! of each direction, so another node continues where one has stopped. A row whose object is
 //! missing, or has another length, is listed in the table `missing`, and stays: a store that is
 //! empty by mistake must not empty the catalogue. The next node that compares its entries with the
-//! catalogue adds such an object again. An object without a row is listed in `unused`, so that
-//! upkeep removes it a day later; but not if most objects lack a row, because then the catalogue is
-//! a new or another one.
+//! catalogue adds such an object again. An object that nothing names is listed in `strays`, and stays
+//! too: the catalogue may be an older one that was restored, and the object the only copy.
 
 use std::time::Duration;
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 use super::Tier;
-use super::catalogue::{digest, fault};
+use super::catalogue::{ADD_MISSING, digest, fault};
 use super::error::TierError;
+use crate::base::error_chain::error_chain;
 
 /// The number of rows, and of objects, that are checked at once.
 const CHECKED: i64 = 2_000;
 
+/// The number of missing objects that are named in the log of one check.
+const NAMED: usize = 5;
+
 /// The pause after the object of each row.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The lock of checks: \"wwwoffle\" in ASCII, and two more. It ends with the connection.
-const LOCK: &str = "SELECT pg_try_advisory_lock(x'777777'::integer, x'6f66666e'::integer)";
+/// Takes the lease of checks, for much longer than one takes. A node that starts again has its own.
+const LEASE: &str = "\
+INSERT INTO leases AS l (work, node, until)
+VALUES ('check', $1, clock_timestamp() + interval '30 min')
+ON CONFLICT (work) DO UPDATE SET node = excluded.node, until = excluded.until
+WHERE l.node = excluded.node OR l.until < clock_timestamp()";
+
+const END_LEASE: &str = "DELETE FROM leases WHERE work = 'check' AND node = $1";
 
 const POSITION: &str = "SELECT position FROM checks WHERE direction = $1";
 
@@ -38,48 +47,51 @@ SELECT object, object_size, url, encode(key, 'hex') || encode(variant, 'hex')
 FROM entries WHERE (key, variant) > (decode(left($1, 64), 'hex'), decode(right($1, 64), 'hex'))
 ORDER BY key, variant LIMIT $2";
 
-const MISSING: &str = "INSERT INTO missing (object, url) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-
-const FOUND: &str = "DELETE FROM missing WHERE object = $1";
+/// A length says nothing about an object that a reader has found to be wrong.
+const FOUND: &str = "DELETE FROM missing WHERE object = $1 AND NOT is_wrong";
 
 /// Objects whose rows are gone are not missing any more.
-const FORGET: &str = "\
-DELETE FROM missing AS m
-WHERE NOT EXISTS (SELECT FROM entries AS e WHERE e.object = m.object)";
+const FORGET_MISSING: &str = "\
+DELETE FROM missing AS m WHERE object IN (SELECT object FROM missing ORDER BY found LIMIT $1)
+AND NOT EXISTS (SELECT FROM entries AS e WHERE e.object = m.object)";
 
-/// The number of objects that neither a row nor the list of unused objects names.
-const LACKING: &str = "\
-SELECT count(*) FROM unnest($1::bytea[]) AS o
+const ADD_STRAYS: &str = "\
+INSERT INTO strays (object) SELECT o FROM unnest($1::bytea[]) AS o
 WHERE NOT EXISTS (SELECT FROM entries AS e WHERE e.object = o)
-AND NOT EXISTS (SELECT FROM unused AS u WHERE u.object = o)";
+AND NOT EXISTS (SELECT FROM unused AS u WHERE u.object = o) ON CONFLICT DO NOTHING";
 
-const WITHOUT_ROW: &str = "\
-INSERT INTO unused (object, key, variant)
-SELECT o, ''::bytea, ''::bytea FROM unnest($1::bytea[]) AS o
-WHERE NOT EXISTS (SELECT FROM entries AS e WHERE e.object = o) ON CONFLICT DO NOTHING";
+/// Objects that have a row now, or that an administrator has released, are no strays.
+const FORGET_STRAYS: &str = "\
+DELETE FROM strays AS s WHERE object IN (SELECT object FROM strays ORDER BY found LIMIT $1)
+AND (EXISTS (SELECT FROM entries AS e WHERE e.object = s.object)
+  OR EXISTS (SELECT FROM unused AS u WHERE u.object = s.object))";
 
 /// The position before all rows.
 const NO_ROW: &str = "\
 0000000000000000000000000000000000000000000000000000000000000000\
 0000000000000000000000000000000000000000000000000000000000000000";
 
-/// A row may have been added while its object was being listed.
-const WITH_ROW: &str = "\
-DELETE FROM unused AS u USING entries AS e
-WHERE u.object = ANY($1) AND u.key = ''::bytea AND e.object = u.object";
-
 impl Tier {
     /// Checks the next rows and objects, unless another node does it now.
     pub(super) async fn check_some(&self) -> Result<(), TierError> {
         let client = self.catalogue.connect().await?;
-        let is_ours = client.query_one(LOCK, &[]).await.map_err(|error| fault(&error))?;
-        if !is_ours.get::<_, bool>(0) {
+        let node: [(&(dyn ToSql + Sync), Type); 1] = [(&self.node_id, Type::TEXT)];
+        if execute(&client, LEASE, &node).await? == 0 {
+            debug!("another node checks the archive tier now");
             return Ok(());
         }
-        execute(&client, FORGET, &[]).await?;
-        let rows = self.check_rows(&client).await;
-        self.check_objects(&client).await?;
-        rows
+        let checked = self.check_both(&client).await;
+        execute(&client, END_LEASE, &node).await?;
+        checked
+    }
+
+    async fn check_both(&self, client: &Client) -> Result<(), TierError> {
+        let most: [(&(dyn ToSql + Sync), Type); 1] = [(&CHECKED, Type::INT8)];
+        execute(client, FORGET_MISSING, &most).await?;
+        execute(client, FORGET_STRAYS, &most).await?;
+        // First this, because it tells a bucket that does not exist from objects that are missing.
+        self.check_objects(client).await?;
+        self.check_rows(client).await
     }
 
     /// Looks for the objects of rows.
@@ -90,17 +102,31 @@ impl Tier {
         let values: [(&(dyn ToSql + Sync), Type); 2] =
             [(&from, Type::TEXT), (&CHECKED, Type::INT8)];
         let rows = client.query_typed(ROWS, &values).await.map_err(|error| fault(&error))?;
-        let mut missing = 0;
+        let (mut missing, mut unclear) = (0, 0);
         for row in &rows {
             let (object, size, url): (&[u8], i64, &str) = (row.get(0), row.get(1), row.get(2));
             let Some(name) = digest(object) else { continue };
-            let found = self.objects.size(&name).await?;
+            let found = match self.objects.size(&name).await {
+                Ok(found) => found,
+                Err(
+                    error @ (TierError::Timeout | TierError::Unreachable(_) | TierError::Offline),
+                ) => {
+                    return Err(error);
+                }
+                // The store says nothing about this object. The others are looked at.
+                Err(error) => {
+                    unclear += 1;
+                    debug!(url, error = error_chain(&error), "an object cannot be checked");
+                    continue;
+                }
+            };
             if found.is_some_and(|found| i64::try_from(found) == Ok(size)) {
                 execute(client, FOUND, &[(&object, Type::BYTEA)]).await?;
             } else {
-                let added =
-                    execute(client, MISSING, &[(&object, Type::BYTEA), (&url, Type::TEXT)]).await?;
-                if added > 0 {
+                let values: [(&(dyn ToSql + Sync), Type); 3] =
+                    [(&object, Type::BYTEA), (&url, Type::TEXT), (&false, Type::BOOL)];
+                let added = execute(client, ADD_MISSING, &values).await?;
+                if added > 0 && missing < NAMED {
                     let object = self.objects.name(&name);
                     warn!(
                         url,
@@ -117,8 +143,11 @@ impl Tier {
         let is_end = i64::try_from(rows.len()).is_ok_and(|count| count < CHECKED);
         let next = rows.last().filter(|_| !is_end).map_or(String::new(), |row| row.get(3));
         set_position(client, "rows", &next).await?;
-        if missing > 0 {
-            info!(checked = rows.len(), missing, "rows of the archive tier were checked");
+        if missing > 0 || unclear > 0 {
+            warn!(
+                checked = rows.len(),
+                missing, unclear, "objects of the archive tier were checked"
+            );
         }
         Ok(())
     }
@@ -129,21 +158,13 @@ impl Tier {
         let (objects, next) = self.objects.list_after(&from, CHECKED).await?;
         let named: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
         let values: [(&(dyn ToSql + Sync), Type); 1] = [(&named, Type::BYTEA_ARRAY)];
-        let lacking = client.query_typed(LACKING, &values).await.map_err(|error| fault(&error))?;
-        let lacking = lacking.first().map_or(0, |row| row.get::<_, i64>(0));
-        if usize::try_from(lacking).unwrap_or_default() * 2 > objects.len() {
-            // The objects may belong to another catalogue, or to one that was restored.
+        let strays = execute(client, ADD_STRAYS, &values).await?;
+        if strays > 0 {
             warn!(
-                lacking,
+                strays,
                 listed = objects.len(),
-                "the catalogue of the archive tier lacks the rows of most objects; they stay"
+                "the catalogue of the archive tier has no rows for some objects; they stay"
             );
-            return set_position(client, "objects", &next).await;
-        }
-        let listed = execute(client, WITHOUT_ROW, &values).await?;
-        let unused = listed.saturating_sub(execute(client, WITH_ROW, &values).await?);
-        if unused > 0 {
-            info!(unused, "objects without a row in the archive tier will be removed in a day");
         }
         set_position(client, "objects", &next).await
     }

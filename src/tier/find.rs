@@ -3,23 +3,26 @@
 //! The object is written to the spool as it arrives, and becomes an entry only if the digest of all
 //! its bytes is the one in its row. Clients that ask for the same entry wait for the same pull.
 //! Online, a client soon asks the origin instead, and a pull without clients ends. In the other modes
-//! it goes on without them.
+//! it goes on without them, and a long body is sent to them as it arrives: all but its last piece,
+//! which follows when the digest was verified. So a wrong body never looks complete.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::HeaderMap;
 use hyper::body::Frame;
+use hyper::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{debug, warn};
 use wwwoffle_config::SizeLimit;
-use wwwoffle_spool::{Place, Spool, Writer};
+use wwwoffle_http::caching::freshness::ExchangeTimes;
+use wwwoffle_http::head;
+use wwwoffle_spool::{Entry, NewEntry, Place, Spool, Writer};
 use wwwoffle_url::CanonicalUrl;
 
 use super::Tier;
@@ -30,7 +33,9 @@ use super::shared;
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
-use crate::net::upstream::AnswerBody;
+use crate::net::upstream::{AnswerBody, Failure};
+use crate::storage::body::length;
+use crate::storage::feed::{ArrivingResponse, BodyEnd, Feed};
 use crate::storage::store::{Store, timestamp};
 
 /// The time for which a client waits. Then it is answered without the tier.
@@ -63,9 +68,82 @@ const UNSTORED_FOR: Duration = Duration::from_secs(10);
 /// The largest number of wrong objects in memory.
 const MAX_WRONG: usize = 1_000;
 
+/// The length in bytes from which a body is sent as it arrives.
+const STREAMED_FROM: u64 = 256 << 10;
+
 /// A running pull.
 #[derive(Debug)]
-pub(super) struct Pull(watch::Sender<PullState>);
+struct Pull {
+    state: watch::Sender<PullState>,
+    /// The response, if its body is sent as it arrives.
+    live: OnceLock<LiveResponse>,
+}
+
+/// A response whose body arrives.
+#[derive(Debug)]
+struct LiveResponse {
+    status: StatusCode,
+    fields: HeaderMap,
+    times: ExchangeTimes,
+    length: u64,
+    feed: Arc<Feed>,
+}
+
+/// A pull that somebody waits for.
+#[derive(Debug)]
+pub(super) struct JoinedPull {
+    pull: Arc<Pull>,
+    state: watch::Receiver<PullState>,
+}
+
+impl JoinedPull {
+    /// Waits for the end. Returns whether the spool has the entry now.
+    pub(super) async fn ended(mut self) -> bool {
+        let ended = self.state.wait_for(|state| matches!(state, PullState::Ended { .. })).await;
+        ended.is_ok_and(|state| *state == PullState::Ended { stored: true })
+    }
+
+    /// Waits until the body can be sent as it arrives. `None` if it is short, or cannot be read.
+    async fn streamed(&mut self) -> Option<ArrivingResponse> {
+        let is_late =
+            |state: &PullState| matches!(state, PullState::Streamed | PullState::Ended { .. });
+        let _ended = self.state.wait_for(is_late).await;
+        let live = self.pull.live.get()?;
+        Some(ArrivingResponse {
+            status: live.status,
+            fields: live.fields.clone(),
+            times: live.times,
+            length: live.length,
+            body: live.feed.read()?,
+        })
+    }
+}
+
+/// What the tier has for a request.
+#[derive(Debug)]
+pub enum TierFind {
+    /// Nothing.
+    Nothing,
+    /// The spool has an entry now.
+    Stored,
+    /// A response that is stored while it arrives.
+    Arriving(Box<ArrivingResponse>),
+}
+
+impl TierFind {
+    fn of(is_stored: bool) -> Self {
+        if is_stored { Self::Stored } else { Self::Nothing }
+    }
+}
+
+/// What a request needs of an entry in the tier.
+#[derive(Clone, Copy, Debug)]
+pub struct TierDemand {
+    /// Whether the spool has other variants of the page, which can serve in place of the right one.
+    pub others: Others,
+    /// Whether the client can use the beginning of the body before its end. Offline only.
+    pub may_stream: bool,
+}
 
 /// How far a pull is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +154,8 @@ pub(super) enum PullState {
     Waiting,
     /// Bytes arrive.
     Arriving,
+    /// Bytes arrive, and clients may read along.
+    Streamed,
     /// It has ended. `stored` says whether the spool has the entry now.
     Ended { stored: bool },
 }
@@ -134,15 +214,15 @@ impl From<wwwoffle_spool::Error> for PullError {
 }
 
 impl Tier {
-    /// Looks the URL up in the tier, and stores the entry that fits `request` in the spool. Returns
-    /// whether there is an entry now. Dropping the future ends a pull only online.
+    /// Looks the URL up in the tier, and stores the entry that fits `request` in the spool.
+    /// Dropping the future ends a pull only online.
     pub async fn find(
         self: &Arc<Self>,
         place: &Place,
         request: &HeaderMap,
-        others: Others,
-    ) -> bool {
-        let Some(url) = shared::url_of(place) else { return false };
+        demand: TierDemand,
+    ) -> TierFind {
+        let Some(url) = shared::url_of(place) else { return TierFind::Nothing };
         let may_ask = self.permission.is_granted()
             && !self.storage.store.spool().is_read_only()
             && !self.permission.is_metered()
@@ -150,8 +230,11 @@ impl Tier {
             && self.catalogue.is_connected();
         let is_online = self.net.base.mode.now() == Mode::Online;
         let limit = if is_online { ONLINE_WITHIN } else { FIND_WITHIN };
-        let looked = self.find_now(place, url, request, (others, is_online));
-        may_ask && timeout(limit, looked).await.unwrap_or(false)
+        if !may_ask {
+            return TierFind::Nothing;
+        }
+        let looked = self.find_now(place, url, request, (demand, is_online));
+        timeout(limit, looked).await.unwrap_or(TierFind::Nothing)
     }
 
     async fn find_now(
@@ -159,45 +242,63 @@ impl Tier {
         place: &Place,
         url: CanonicalUrl,
         request: &HeaderMap,
-        (others, is_online): (Others, bool),
-    ) -> bool {
+        (demand, is_online): (TierDemand, bool),
+    ) -> TierFind {
         let rows = self.catalogue.find(&place.key(), url.host()).await;
-        let Some(row) = self.choose(rows, request, others) else { return false };
-        if self.is_kept_out(place, &row).await {
-            return false;
+        let Some(row) = self.choose(rows, request, demand.others) else {
+            return TierFind::Nothing;
+        };
+        if let Some(found) = self.known_here(place, &row).await {
+            return found;
         }
-        let Some(mut pull) = self.pull(place, url, row, is_online) else { return false };
+        let Some(mut pull) = self.pull(place, url, row, is_online) else {
+            return TierFind::Nothing;
+        };
         if is_online {
             let is_early =
                 |state: &PullState| matches!(state, PullState::Queued | PullState::Waiting);
-            let begun = pull.wait_for(|state| !is_early(state));
+            let begun = pull.state.wait_for(|state| !is_early(state));
             if timeout(FIRST_BYTE_WITHIN, begun).await.is_err() {
-                if *pull.borrow() == PullState::Waiting {
+                if *pull.state.borrow() == PullState::Waiting {
                     // The store is too slow while there is an origin.
                     self.objects.breaker().failed(&TierError::Timeout);
                 }
-                return false;
+                return TierFind::Nothing;
             }
+        } else if demand.may_stream
+            && let Some(response) = pull.streamed().await
+        {
+            return TierFind::Arriving(Box::new(response));
         }
-        Self::ended(pull).await
+        TierFind::of(pull.ended().await)
     }
 
-    /// Waits for the end of a pull. Returns whether the spool has the entry now.
-    pub(super) async fn ended(mut pull: watch::Receiver<PullState>) -> bool {
-        let ended = pull.wait_for(|state| matches!(state, PullState::Ended { .. })).await;
-        ended.is_ok_and(|state| *state == PullState::Ended { stored: true })
-    }
-
-    /// Whether the spool has the same variant already, which this request must not use, or a person
-    /// has removed the entry and the tier may not know that yet.
-    async fn is_kept_out(&self, place: &Place, row: &FoundRow) -> bool {
+    /// What the spool already says about a row: it may have the same variant, perhaps stored a moment
+    /// ago, or a person may have removed the entry, which the tier may not know yet.
+    async fn known_here(&self, place: &Place, row: &FoundRow) -> Option<TierFind> {
         let (place, varies, stored) = (place.clone(), row.varies.clone(), row.stored);
         let looked = self.storage.store.run(move |spool| {
             let found = spool.entries(&place)?.found;
-            let is_there = found.iter().any(|entry| entry.place().variant_text() == varies);
-            Ok(is_there || is_removed(spool, &place, stored)?)
+            if found.iter().any(|entry| entry.place().variant_text() == varies) {
+                return Ok(Some(TierFind::Stored));
+            }
+            Ok(is_removed(spool, &place, stored)?.then_some(TierFind::Nothing))
         });
-        looked.await.unwrap_or(true)
+        looked.await.unwrap_or(Some(TierFind::Nothing))
+    }
+
+    /// The entry of this variant in the spool, if it was stored before a row.
+    async fn older_entry(
+        &self,
+        place: &Place,
+        stored: i64,
+    ) -> Result<Option<Entry>, wwwoffle_spool::Error> {
+        let copies = self.storage.store.entries(place).await?;
+        let mut entries = copies.into_iter().map(|copy| copy.entry);
+        Ok(entries.find(|entry| {
+            entry.place().variant_text() == place.variant_text()
+                && entry.stored().as_microsecond() < stored
+        }))
     }
 
     /// Whether a person has removed the entry of this row, and the tier may not know that yet.
@@ -216,10 +317,12 @@ impl Tier {
         others: Others,
     ) -> Option<FoundRow> {
         let latest = timestamp(clock::now()).as_microsecond() + MAX_SKEW * 1_000_000;
-        let most = match self.net.base.config().options.max_body {
+        let config = self.net.base.config();
+        let limit = |limit: &SizeLimit| match limit {
             SizeLimit::At(most) => most.bytes(),
             SizeLimit::None => u64::MAX,
         };
+        let most = limit(&config.options.max_body).min(limit(&config.tier.max_body));
         let mut rows = rows;
         rows.retain(|row| {
             row.stored <= latest
@@ -242,22 +345,25 @@ impl Tier {
         url: CanonicalUrl,
         row: FoundRow,
         may_end_early: bool,
-    ) -> Option<watch::Receiver<PullState>> {
+    ) -> Option<JoinedPull> {
         let place = place.clone().with_variant(&row.varies);
         let key = RowKey::of(&place);
         let mut running = self.pulls.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let join =
+            |pull: &Arc<Pull>| JoinedPull { state: pull.state.subscribe(), pull: Arc::clone(pull) };
         if let Some(pull) = running.get(&key) {
-            return Some(pull.0.subscribe());
+            return Some(join(pull));
         }
         if !self.objects.breaker().admit() {
             return None;
         }
-        let pull = Arc::new(Pull(watch::Sender::new(PullState::Queued)));
-        let receiver = pull.0.subscribe();
+        let state = watch::Sender::new(PullState::Queued);
+        let pull = Arc::new(Pull { state, live: OnceLock::new() });
+        let joined = join(&pull);
         running.insert(key, Arc::clone(&pull));
         let guard = PullGuard { tier: Arc::clone(self), key, pull, stored: false };
         self.net.base.tasks.spawn(guard.run(place, url, row, may_end_early));
-        Some(receiver)
+        Some(joined)
     }
 
     /// Pulls the entry of a row. Returns whether it was stored.
@@ -272,7 +378,7 @@ impl Tier {
         let Ok(_turn) = timeout(TURN_WITHIN, self.turns.pulling.acquire()).await else {
             return false;
         };
-        pull.0.send_replace(PullState::Waiting);
+        pull.state.send_replace(PullState::Waiting);
         let pulled = timeout(PULL_WITHIN, self.pull_row(place, row, pull)).await;
         match pulled.unwrap_or(Err(PullError::Engine(TierError::Timeout))) {
             Ok(()) => {
@@ -287,6 +393,10 @@ impl Tier {
                 self.pulls.add_wrong(row.object, WRONG_FOR);
                 let object = self.objects.name(&row.object);
                 warn!(%url, object, "an object of the archive tier is not used: {reason}");
+                if self.writes() && (reason == MISSING || reason == DIGEST) {
+                    let is_wrong = reason == DIGEST;
+                    self.catalogue.report_missing(&row.object, url.as_str(), is_wrong).await;
+                }
             }
             Err(PullError::Engine(TierError::Spool(error))) => {
                 self.pulls.add_wrong(row.object, UNSTORED_FOR);
@@ -301,9 +411,9 @@ impl Tier {
     async fn pull_row(&self, place: &Place, row: &FoundRow, pull: &Pull) -> Result<(), PullError> {
         let body = timeout(ANSWER_WITHIN, self.objects.get(&row.object)).await;
         let Some(body) = body.map_err(|_| TierError::Timeout)?? else {
-            return Err(PullError::Wrong("it is missing in the object store"));
+            return Err(PullError::Wrong(MISSING));
         };
-        pull.0.send_replace(PullState::Arriving);
+        pull.state.send_replace(PullState::Arriving);
         let mut object = IncomingObject { body, hasher: Sha256::new(), arrived: 0, row };
         let (start, rest) = object.start(place).await?;
         let store = &self.storage.store;
@@ -313,15 +423,34 @@ impl Tier {
         if stored != start.stored {
             return Err(PullError::Wrong(TIME));
         }
-        let (mut writer, _tail) =
-            store.begin(&place, start.new, None, Some(start.body_len)).await?;
-        writer.collect_rest();
+        let (response, times) = (head::read_response(&start.new.head), exchange(&start.new));
+        let older = self.older_entry(&place, row.stored).await?;
+        let (mut writer, tail) = store.begin(&place, start.new, None, Some(start.body_len)).await?;
         writer.set_stored(stored, None);
-        let writer = object.copy(store, writer, rest, start.body_len).await?;
-        // Another request may have stored a newer entry by now; then this one is not needed.
-        store.run(move |_| writer.finish_over(None).map(drop)).await?;
+        let feed = Feed::new();
+        if let Ok((status, fields)) = response
+            && start.body_len >= STREAMED_FROM
+            && !status.is_server_error()
+        {
+            feed.set_disk(Arc::new(tail));
+            let (length, feed) = (start.body_len, Arc::clone(&feed));
+            // A pull has one response.
+            let _is_first = pull.live.set(LiveResponse { status, fields, times, length, feed });
+            pull.state.send_replace(PullState::Streamed);
+        } else {
+            writer.collect_rest();
+        }
+        let (writer, last) = object.copy(store, writer, rest, (start.body_len, &feed)).await?;
+        // Another request may have stored an entry by now, which is newer; then this one is not needed.
+        store.run(move |_| writer.finish_over(older.as_ref()).map(drop)).await?;
+        feed.written(last);
+        feed.finish(BodyEnd::Whole(None));
         Ok(())
     }
+}
+
+fn exchange(new: &NewEntry) -> ExchangeTimes {
+    ExchangeTimes { sent: new.asked.into(), received: new.when.into() }
 }
 
 /// Whether a person has removed an entry since it was stored, in microseconds since 1970.
@@ -329,6 +458,10 @@ fn is_removed(spool: &Spool, place: &Place, stored: i64) -> Result<bool, wwwoffl
     let removal = spool.shared_removal(place.key())?;
     Ok(removal.is_some_and(|removal| removal.at.as_microsecond() >= stored))
 }
+
+/// The reasons why an object must be added again.
+const MISSING: &str = "it is missing in the object store";
+const DIGEST: &str = "its bytes do not match its digest";
 
 /// The reason why an object of another time is not used.
 const TIME: &str = "its time is not the one in its row";
@@ -387,24 +520,30 @@ impl IncomingObject<'_> {
         Ok((start, rest))
     }
 
-    /// Writes the body, and verifies the whole object.
+    /// Writes the body, and verifies the whole object. Returns the last piece, which the readers of
+    /// `feed` lack.
     async fn copy(
         mut self,
         store: &Store,
         mut writer: Writer,
         mut data: Bytes,
-        body_len: u64,
-    ) -> Result<Writer, PullError> {
-        let mut left = body_len;
+        (body_len, feed): (u64, &Feed),
+    ) -> Result<(Writer, Vec<Bytes>), PullError> {
+        let (mut left, mut last) = (body_len, Vec::new());
         loop {
             let take = usize::try_from(left).unwrap_or(usize::MAX).min(data.len());
             if take > 0 {
-                left -= u64::try_from(take).unwrap_or(left);
                 let stretch = vec![data.slice(..take)];
-                writer = match store.write(writer, Writer::write, stretch).await {
-                    Ok((writer, _)) => writer,
+                left -= stretch.iter().map(length).sum::<u64>();
+                let written;
+                (writer, written) = match store.write(writer, Writer::write, stretch).await {
+                    Ok(done) => done,
                     Err((error, _)) => return Err(error.into()),
                 };
+                let before = std::mem::replace(&mut last, written);
+                if !before.is_empty() {
+                    feed.written(before);
+                }
             }
             match self.next().await? {
                 Some(next) => data = next,
@@ -413,9 +552,9 @@ impl IncomingObject<'_> {
         }
         let digest: [u8; 32] = self.hasher.finalize().into();
         if left > 0 || digest != self.row.object {
-            return Err(PullError::Wrong("its bytes do not match its digest"));
+            return Err(PullError::Wrong(DIGEST));
         }
-        Ok(writer)
+        Ok((writer, last))
     }
 }
 
@@ -433,7 +572,7 @@ impl PullGuard {
         self.stored = tokio::select! {
             stored = tier.pull_one(&place, &url, &row, &pull) => stored,
             // The origin answers the clients.
-            () = pull.0.closed(), if may_end_early => false,
+            () = pull.state.closed(), if may_end_early => false,
         };
     }
 }
@@ -443,6 +582,11 @@ impl Drop for PullGuard {
         let running = &self.tier.pulls.running;
         let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
         running.remove(&self.key);
-        self.pull.0.send_replace(PullState::Ended { stored: self.stored });
+        if let Some(live) = self.pull.live.get() {
+            // Has no effect on a body that is complete.
+            let failure = Failure::CutShort("the object of the archive tier is not usable".into());
+            live.feed.finish(BodyEnd::Broken(Arc::new(failure)));
+        }
+        self.pull.state.send_replace(PullState::Ended { stored: self.stored });
     }
 }

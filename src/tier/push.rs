@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use futures_util::stream::{FuturesUnordered, StreamExt};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc;
@@ -40,7 +40,11 @@ const MAX_TITLE: usize = 500;
 const MAX_WORDS: usize = 64 << 10;
 
 /// The number of objects that are sent at once.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
+
+/// The time after which an object is announced again before it is sent. It is far below the time for
+/// which an unused object stays, also for a slow line.
+const ANNOUNCED_FOR: Duration = Duration::from_secs(60 * 60);
 
 /// The number of places of a walk that wait for the outbox.
 const FOUND: usize = 256;
@@ -239,7 +243,7 @@ impl Tier {
             for removal in &removals {
                 match self.catalogue.remove(removal).await {
                     Ok(()) => self.catalogue.succeeded(),
-                    Err(error @ TierError::Refused(_)) => {
+                    Err(error @ (TierError::Refused(_) | TierError::Engine(_))) => {
                         // It stays recorded; the others go on.
                         refused += 1;
                         debug!(key = %removal.key, error = error_chain(&error), "not removed");
@@ -283,30 +287,93 @@ impl Tier {
             .collect();
         let known = match rows.as_slice() {
             [] => Ok(NewestTimes::default()),
-            rows => self.catalogue.newest(rows).await,
+            rows => self.newest(rows).await,
         };
         let Ok(known) = known else {
             results.extend(offered.into_iter().map(|(waiting, _)| (waiting, PushResult::Later)));
             return results;
         };
-        let mut running = FuturesUnordered::new();
-        let mut is_stopped = false;
-        for (waiting, mut entries) in offered {
+        for (waiting, entries) in &mut offered {
             entries.retain(|entry| {
                 let stored = entry.stored().as_microsecond();
                 known.lacks(&waiting.place.key(), &RowKey::of(entry.place()), stored)
             });
+        }
+        let prepared =
+            offered.into_iter().map(|(waiting, entries)| self.prepare_all(waiting, entries));
+        let mut places = Vec::new();
+        for prepared in stream::iter(prepared).buffered(AT_ONCE).collect::<Vec<_>>().await {
+            match prepared {
+                Ok(place) => places.push(place),
+                Err(waiting) => results.push((waiting, PushResult::Failed)),
+            }
+        }
+        results.extend(self.push_places(&config, places).await);
+        results
+    }
+
+    /// What the catalogue has in place of these rows. The times of this node must be right.
+    async fn newest(&self, rows: &[RowKey]) -> Result<NewestTimes, TierError> {
+        self.catalogue.check_clock().await?;
+        self.catalogue.newest(rows).await
+    }
+
+    /// Reads the entries of a place once, to name their objects.
+    async fn prepare_all(
+        &self,
+        waiting: UnpushedPlace,
+        entries: Vec<Entry>,
+    ) -> Result<PreparedPlace, UnpushedPlace> {
+        let mut objects = Vec::with_capacity(entries.len());
+        for entry in entries {
+            match prepare(entry).await {
+                Ok(PrepareResult::Object(object)) => objects.push(*object),
+                Ok(PrepareResult::Unusable(entry)) => {
+                    self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                    let url = entry.url();
+                    debug!(
+                        url,
+                        "an entry is not added to the archive tier: it is damaged or invalid"
+                    );
+                }
+                Err(error) => {
+                    let (error, url) = (error_chain(&error), waiting.place.url());
+                    debug!(error, url, "an entry is added later");
+                    return Err(waiting);
+                }
+            }
+        }
+        Ok(PreparedPlace { waiting, objects })
+    }
+
+    /// Announces all objects, and then pushes them.
+    async fn push_places(
+        &self,
+        config: &Arc<Config>,
+        places: Vec<PreparedPlace>,
+    ) -> Vec<(UnpushedPlace, PushResult)> {
+        let announced: Vec<_> = places
+            .iter()
+            .flat_map(|place| place.objects.iter().map(PreparedObject::unused))
+            .collect();
+        let may_push = announced.is_empty()
+            || !self.objects.breaker().is_pausing()
+                && self.catalogue.announce(&announced).await.is_ok();
+        let since = Instant::now();
+        let mut results = Vec::with_capacity(places.len());
+        let (mut running, mut is_stopped) = (FuturesUnordered::new(), !may_push);
+        for place in places {
             if running.len() >= AT_ONCE
                 && let Some((waiting, result)) = running.next().await
             {
                 is_stopped |= result == PushResult::Failed;
                 results.push((waiting, result));
             }
-            if is_stopped && !entries.is_empty() {
+            if is_stopped && !place.objects.is_empty() {
                 // After a failure, the rest of the batch waits for the pause.
-                results.push((waiting, PushResult::Later));
+                results.push((place.waiting, PushResult::Later));
             } else {
-                running.push(self.push_place(&config, waiting, entries));
+                running.push(self.push_place(config, place, since));
             }
         }
         results.extend(running.collect::<Vec<_>>().await);
@@ -331,15 +398,17 @@ impl Tier {
         }
     }
 
-    /// Pushes the entries of one place.
+    /// Pushes the entries of one place, whose objects were announced at `since`.
     async fn push_place(
         &self,
         config: &Arc<Config>,
-        waiting: UnpushedPlace,
-        entries: Vec<Entry>,
+        place: PreparedPlace,
+        since: Instant,
     ) -> (UnpushedPlace, PushResult) {
-        for entry in &entries {
-            match self.push(config, entry).await {
+        let PreparedPlace { waiting, objects } = place;
+        for object in &objects {
+            let entry = &object.entry;
+            match self.push(config, object, since).await {
                 Ok(()) => {}
                 // The engine would refuse it again.
                 Err(error @ TierError::Refused(_)) => {
@@ -360,20 +429,20 @@ impl Tier {
         (waiting, PushResult::Done)
     }
 
-    async fn push(&self, config: &Arc<Config>, entry: &Entry) -> Result<(), TierError> {
-        let Some((frame, object)) = prepare(entry).await? else {
-            self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
-            debug!(
-                url = entry.url(),
-                "an entry is not added to the archive tier: it is damaged or invalid"
-            );
-            return Ok(());
-        };
+    async fn push(
+        &self,
+        config: &Arc<Config>,
+        pushed: &PreparedObject,
+        since: Instant,
+    ) -> Result<(), TierError> {
+        let PreparedObject { entry, frame, object } = pushed;
         if self.objects.breaker().is_pausing() {
             return Err(TierError::Unreachable("the object store is left alone".to_owned()));
         }
-        self.catalogue.announce(&UnusedObject { object, row: RowKey::of(entry.place()) }).await?;
-        match self.put(config, entry, &frame, &object).await {
+        if since.elapsed() > ANNOUNCED_FOR {
+            self.catalogue.announce(&[pushed.unused()]).await?;
+        }
+        match self.put(config, entry, frame, object).await {
             Ok(()) => self.objects.breaker().succeeded(),
             Err(error @ TierError::Refused(_)) => return Err(error),
             Err(error) => {
@@ -383,7 +452,7 @@ impl Tier {
         }
         let text = self.text(entry).await;
         let title = text.as_ref().map(|text| text.title.clone()).filter(|title| !title.is_empty());
-        let row = Row::of(entry, object, frame.len(), &self.settings.node, title);
+        let row = Row::of(entry, *object, frame.len(), &self.settings.node, title);
         match self.catalogue.add(&row, text.as_ref()).await? {
             RowOutcome::Added => {
                 self.pushed.pushed.fetch_add(1, Ordering::Relaxed);
@@ -454,32 +523,59 @@ impl ComparedWith {
     }
 }
 
-/// The frame of the object of an entry, and the digest of the whole object. `None` if the entry is
-/// damaged or cannot be shared.
+/// A place whose objects are named.
+struct PreparedPlace {
+    waiting: UnpushedPlace,
+    objects: Vec<PreparedObject>,
+}
+
+/// An entry with the frame and the digest of its object.
+struct PreparedObject {
+    entry: Entry,
+    frame: ObjectFrame,
+    object: [u8; 32],
+}
+
+impl PreparedObject {
+    fn unused(&self) -> UnusedObject {
+        UnusedObject { object: self.object, row: RowKey::of(self.entry.place()) }
+    }
+}
+
+/// What was prepared.
+enum PrepareResult {
+    Object(Box<PreparedObject>),
+    /// The entry is damaged or cannot be shared.
+    Unusable(Entry),
+}
+
+/// Reads an entry, and names its object.
 ///
 /// # Errors
 ///
 /// If the disk fails: the entry may be readable later.
-async fn prepare(entry: &Entry) -> Result<Option<(ObjectFrame, [u8; 32])>, wwwoffle_spool::Error> {
-    let entry = entry.clone();
+async fn prepare(entry: Entry) -> Result<PrepareResult, wwwoffle_spool::Error> {
     blocking(move || {
-        let Some(frame) = ObjectFrame::of(&entry) else { return Ok(None) };
+        let Some(frame) = ObjectFrame::of(&entry) else {
+            return Ok(PrepareResult::Unusable(entry));
+        };
         let mut hasher = Sha256::new_with_prefix(&frame.start);
         let (mut reader, mut offset) = (entry.verified(), 0);
         let mut piece = vec![0; upload::PIECE];
         while offset < frame.body_len {
             let read = match reader.read_at(offset, &mut piece) {
-                Ok(0) => return Ok(None),
+                Ok(0) => return Ok(PrepareResult::Unusable(entry)),
                 Ok(read) => read,
-                Err(error) if error.is_damaged() => return Ok(None),
+                Err(error) if error.is_damaged() => return Ok(PrepareResult::Unusable(entry)),
                 Err(error) => return Err(error),
             };
             hasher.update(piece.get(..read).unwrap_or_default());
             offset += u64::try_from(read).unwrap_or(u64::MAX);
         }
         hasher.update(frame.end);
-        let digest = hasher.finalize().into();
-        Ok(Some((frame, digest)))
+        let object = hasher.finalize().into();
+        drop(reader);
+        Ok(PrepareResult::Object(Box::new(PreparedObject { entry, frame, object })))
     })
     .await
 }

@@ -9,8 +9,9 @@
 //! the request has no owner, no secrets and no body. So a form never leaves its node, which sends
 //! it once. Of the fields, only those that begin with `Accept` are given away.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use hyper::header::HeaderValue;
@@ -34,6 +35,9 @@ use crate::storage::store::timestamp;
 
 /// The time for which a node has a request that it took.
 const LEASE: Duration = Duration::from_secs(10 * 60);
+
+/// The largest number of requests that are remembered because this node does not fetch them.
+const MAX_REFUSED: usize = 1_000;
 
 /// The longest field lines of a request, in bytes.
 const MAX_FIELDS: usize = 4 << 10;
@@ -178,7 +182,7 @@ impl Tier {
             requests.iter().filter_map(|request| self.request_row(request)).collect();
         rows.sort_by_key(|row| row.key);
         if !rows.is_empty() {
-            done(self.catalogue.post(&self.settings.node, &rows).await)?;
+            done(self.catalogue.post(&self.node_id, &rows).await)?;
         }
         Some(rows.into_iter().map(|row| Key::from_bytes(row.key)).collect())
     }
@@ -193,7 +197,7 @@ impl Tier {
 
     /// What became of the requests that this node has given away.
     pub async fn request_answers(&self) -> Vec<RequestAnswer> {
-        let rows = done(self.catalogue.answers(&self.settings.node).await).unwrap_or_default();
+        let rows = done(self.catalogue.answers(&self.node_id).await).unwrap_or_default();
         let read = |row: AnswerRow| {
             let result = match (row.is_answered, row.error) {
                 (true, _) => AnswerResult::Stored,
@@ -207,12 +211,12 @@ impl Tier {
 
     /// Takes back requests that this node has given away.
     pub async fn withdraw_requests(&self, keys: &[Key]) -> bool {
-        keys.is_empty() || done(self.catalogue.withdraw(&self.settings.node, keys).await).is_some()
+        keys.is_empty() || done(self.catalogue.withdraw(&self.node_id, keys).await).is_some()
     }
 
     /// Takes back everything that this node has given away, also before its last start.
     pub async fn withdraw_all_requests(&self) -> bool {
-        done(self.catalogue.withdraw_all(&self.settings.node).await).is_some()
+        done(self.catalogue.withdraw_all(&self.node_id).await).is_some()
     }
 
     /// Reads the response to a request of this node from the tier into the spool, unless the spool
@@ -238,7 +242,7 @@ impl Tier {
             return AnswerPull::Later;
         }
         let Some(pull) = self.pull(&place, url, row, false) else { return AnswerPull::Later };
-        if Self::ended(pull).await { AnswerPull::Stored } else { AnswerPull::Later }
+        if pull.ended().await { AnswerPull::Stored } else { AnswerPull::Later }
     }
 
     /// Whether the spool has an entry in place of this row that is at least as new.
@@ -253,29 +257,25 @@ impl Tier {
     /// Takes requests of other nodes. They are this node's until their lease ends; see
     /// [`Tier::renew_requests`]. Requests that it must not fetch are given back.
     pub async fn take_requests(&self, most: usize) -> Vec<TakenRequest> {
-        let taken = self.catalogue.take(&self.settings.node, LEASE, most).await;
+        let except = self.refused.keys();
+        let taken = self.catalogue.take(&self.node_id, LEASE, (most, &except)).await;
         let mut checked = Vec::new();
         for row in done(taken).unwrap_or_default() {
             let key = Key::from_bytes(row.key);
-            match self.check_taken(row) {
-                Some(request) => checked.push(request),
-                None => self.give_back(&key, Some("its node does not fetch this URL")).await,
+            match check_taken(row) {
+                Some(request) if self.is_request_url(&request.url) => checked.push(request),
+                Some(_) => self.refuse_request(&key).await,
+                None => self.give_back(&key, Some("no node fetches this URL")).await,
             }
         }
         checked
     }
 
-    /// A request of another node, if this node fetches it.
-    fn check_taken(&self, row: RequestRow) -> Option<TakenRequest> {
-        let url = CanonicalUrl::parse(&row.url, &LocalHost::default()).ok()?;
-        let place = Place::of(&url);
-        let is_same = url.as_str() == row.url && *place.key().as_bytes() == row.key;
-        if !is_same || row.fields.len() > MAX_FIELDS || !self.is_request_url(&url) {
-            return None;
-        }
-        let fields = selecting(&head::read_lines(row.fields.as_bytes()).ok()?);
-        let queued = Timestamp::from_microsecond(row.queued).ok()?.min(timestamp(clock::now()));
-        Some(TakenRequest { place, url, fields, class: row.class, queued })
+    /// Gives a request back that this node does not fetch, because of its configuration or its
+    /// state. Other nodes may take it at once, and this one does not for some time.
+    pub async fn refuse_request(&self, key: &Key) {
+        self.refused.add(*key);
+        self.give_back(key, None).await;
     }
 
     /// Renews the leases of requests. Returns those that this node still has. `None` if the
@@ -284,19 +284,19 @@ impl Tier {
         if keys.is_empty() {
             return Some(Vec::new());
         }
-        done(self.catalogue.renew(&self.settings.node, keys, LEASE).await)
+        done(self.catalogue.renew(&self.node_id, keys, LEASE).await)
     }
 
     /// Answers a request with the entry that the tier has, because its origin has confirmed it.
     /// Returns false if the tier does not have it yet.
     pub async fn confirm_request(&self, key: &Key) -> bool {
-        done(self.catalogue.confirm(&self.settings.node, key).await).unwrap_or_default()
+        done(self.catalogue.confirm(&self.node_id, key).await).unwrap_or_default()
     }
 
     /// Gives a taken request back: for the next node at once, or for a later attempt if it failed.
     pub async fn give_back(&self, key: &Key, error: Option<&str>) {
         let error = error.map(plain);
-        done(self.catalogue.give_back(&self.settings.node, key, error.as_deref()).await);
+        done(self.catalogue.give_back(&self.node_id, key, error.as_deref()).await);
     }
 
     /// Whether an entry of the spool belongs in the tier, or came from it.
@@ -310,6 +310,46 @@ impl Tier {
     /// Sets the number of requests that this node has given away, and of those that it has taken.
     pub fn count_requests(&self, given: usize, taken: usize) {
         self.pushed.set_requests(given, taken);
+    }
+}
+
+/// A request of another node, if any node may fetch it.
+fn check_taken(row: RequestRow) -> Option<TakenRequest> {
+    let url = CanonicalUrl::parse(&row.url, &LocalHost::default()).ok()?;
+    let place = Place::of(&url);
+    let is_same = url.as_str() == row.url && *place.key().as_bytes() == row.key;
+    let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+    let is_class = |class: &String| !class.is_empty() && class.bytes().all(is_letter);
+    let may_fetch = is_same
+        && row.fields.len() <= MAX_FIELDS
+        && row.class.as_ref().is_none_or(is_class)
+        && shared::is_public_url(&url)
+        && !shared::has_token(url.as_str());
+    if !may_fetch {
+        return None;
+    }
+    let fields = selecting(&head::read_lines(row.fields.as_bytes()).ok()?);
+    let queued = Timestamp::from_microsecond(row.queued).ok()?.min(timestamp(clock::now()));
+    Some(TakenRequest { place, url, fields, class: row.class, queued })
+}
+
+/// The requests of others that this node does not fetch, until when.
+#[derive(Debug, Default)]
+pub(super) struct RefusedRequests(Mutex<HashMap<Key, Instant>>);
+
+impl RefusedRequests {
+    fn add(&self, key: Key) {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused.len() < MAX_REFUSED {
+            refused.insert(key, Instant::now() + LEASE);
+        }
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let mut refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        refused.retain(|_, until| *until > now);
+        refused.keys().copied().collect()
     }
 }
 

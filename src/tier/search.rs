@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use tracing::debug;
 use wwwoffle_api::{EntryOwner, IndexContent, IndexItem, IndexMarks, SearchHit, ShownSnippet};
-use wwwoffle_index::{ContentClass, ItemTimes, essence};
+use wwwoffle_index::{ContentClass, HostItem, ItemTimes, essence};
 use wwwoffle_spool::Place;
 use wwwoffle_url::{CanonicalUrl, LocalHost, registrable_domain};
 
 use super::Tier;
-use super::catalogue::{MARKS, TierHit, TierQuery};
+use super::catalogue::{MARKS, TierHit, TierHost, TierHostsQuery, TierQuery};
 use crate::base::error_chain::error_chain;
 
 /// The largest number of searches at once.
@@ -32,6 +32,34 @@ impl Tier {
         let hits = found.into_iter().take(wanted.limit).filter_map(shown);
         Some((hits.collect(), has_more))
     }
+}
+
+impl Tier {
+    /// Lists the hosts with entries of all nodes, by name. Their schemes are empty. Returns the
+    /// hosts, and whether there are more. `None` if the tier cannot be searched now.
+    pub async fn hosts(&self, wanted: &TierHostsQuery) -> Option<(Vec<HostItem>, bool)> {
+        if !self.may_maintain() || !self.catalogue.is_connected() {
+            return None;
+        }
+        let _turn = self.turns.searching.try_acquire().ok()?;
+        let one_more = TierHostsQuery { limit: wanted.limit + 1, ..wanted.clone() };
+        let found = self.catalogue.hosts(&one_more).await;
+        let found = found.inspect_err(|error| {
+            debug!(error = error_chain(error), "the hosts of the archive tier cannot be listed");
+        });
+        let mut found = found.ok()?;
+        let has_more = found.len() > wanted.limit;
+        found.truncate(wanted.limit);
+        Some((found.into_iter().map(listed).collect(), has_more))
+    }
+}
+
+/// A host as the local index has it.
+fn listed(host: TierHost) -> HostItem {
+    let TierHost { host, entries, bytes } = host;
+    let name = host.rsplit_once(':').map_or(&*host, |(name, _)| name);
+    let site = registrable_domain(name).to_owned();
+    HostItem { scheme: String::new(), site, host, entries, bytes }
 }
 
 /// A hit as the local index has it. Rows of other nodes are not trusted to be well-formed.

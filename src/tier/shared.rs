@@ -55,15 +55,24 @@ pub(super) enum ShareRefusal {
     Future,
 }
 
-/// Whether entries of this URL belong in the tier: the configuration shares it, and other nodes
-/// mean the same page by it.
-pub(super) fn is_shared_url(config: &Config, url: &CanonicalUrl) -> bool {
-    let parts = UrlParts::of(url);
+/// Whether all nodes mean the same page by this URL, whatever their configuration.
+pub(super) fn is_public_url(url: &CanonicalUrl) -> bool {
     matches!(url.protocol(), "http" | "https" | "ftp")
         && url.user().is_none()
         // The response to a form belongs to the person who sent it.
         && url.form_target().is_none()
         && !is_inner_host(url.host())
+}
+
+/// Whether entries of this URL belong in the tier: the configuration shares it, and other nodes
+/// mean the same page by it.
+pub(super) fn is_shared_url(config: &Config, url: &CanonicalUrl) -> bool {
+    let parts = UrlParts::of(url);
+    let is_behind_login = || {
+        url.protocol() == "ftp" && config.ftp_options.auth_username.of(&parts).as_str().is_some()
+    };
+    is_public_url(url)
+        && !is_behind_login()
         && !config.local_net.hosts.contains(url.host())
         && config.dont_cache.urls.matches_parts(&parts).is_none()
         && *config.tier.share.of(&parts)
@@ -224,10 +233,12 @@ mod tests {
     #[test]
     fn only_pages_that_mean_the_same_everywhere_are_shared() {
         let text = "[local-net]\nhosts = [\"near.example\"]\n\
+                    [[ftp-options.for]]\nurl = \"ftp://partner.example/*\"\n\
+                    auth-username = \"ada\"\nauth-password = \"of the test\"\n\
                     [dont-cache]\nurls = [\"*://never.example/*\"]\n";
         let config = Config::parse(text, Path::new("w.conf")).unwrap();
         let shared = |text: &str| is_shared_url(&config, &url(text));
-        for url in ["http://h.example/", "https://h.example:8443/x?y", "http://192.0.2.1/"] {
+        for url in ["http://h.example/", "https://h.example:8443/x?y", "ftp://h.example/file"] {
             assert!(shared(url), "{url}");
         }
         for url in [
@@ -249,6 +260,7 @@ mod tests {
             "http://u:p@h.example/",
             "http://[::ffff:10.0.0.1]/",
             "finger://h.example/",
+            "ftp://partner.example/file",
             "http://near.example/",
             "http://never.example/page",
             "http://h.example/x?!POST:0123456789abcdef0123456789abcdef",

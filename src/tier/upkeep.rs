@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio_postgres::Client;
 use tokio_postgres::types::{ToSql, Type};
-use tracing::{debug, info};
+use tracing::{debug, info, warn};
 use wwwoffle_config::AgeLimit;
 
 use super::Tier;
@@ -57,7 +57,8 @@ WITH old AS (
   DELETE FROM entries WHERE (key, variant) IN (
     SELECT key, variant FROM entries WHERE stored < $1 ORDER BY stored LIMIT $2)
   AND stored < $1 RETURNING object, key, variant)
-INSERT INTO unused (object, key, variant) SELECT object, key, variant FROM old
+INSERT INTO unused (object, key, variant)
+SELECT DISTINCT ON (object) object, key, variant FROM old
 ON CONFLICT (object) DO UPDATE SET since = clock_timestamp()";
 
 /// A node that still waits gives its request away again.
@@ -69,7 +70,11 @@ DELETE FROM waiting AS w USING old AS o WHERE w.key = o.key";
 const FORGET: &str = "DELETE FROM unused WHERE object = ANY($1)";
 
 const FORGET_REMOVED: &str = "\
-DELETE FROM removed WHERE at < ((extract(epoch FROM clock_timestamp()) - $1::bigint) * 1000000)::bigint";
+DELETE FROM removed WHERE key IN (SELECT key FROM removed
+  WHERE at < ((extract(epoch FROM clock_timestamp()) - $1::bigint) * 1000000)::bigint LIMIT $2)";
+
+/// An object that the store does not remove is tried again when its time has passed again.
+const POSTPONE: &str = "UPDATE unused SET since = clock_timestamp() WHERE object = ANY($1)";
 
 impl Tier {
     /// Removes unused objects until the daemon stops.
@@ -103,19 +108,23 @@ impl Tier {
     async fn remove_unused(&self) -> Result<(), TierError> {
         let client = self.catalogue.connect().await?;
         self.expire(&client).await?;
-        let mut removed = 0_usize;
+        let (mut removed, mut refused) = (0_usize, 0_usize);
         loop {
             run(&client, "BEGIN").await?;
             // A connection that ends with the transaction open rolls it back.
             let done = self.remove_some(&client).await?;
             run(&client, "COMMIT").await?;
-            if done == 0 {
+            if done.removed + done.refused == 0 {
                 break;
             }
-            removed += done;
+            removed += done.removed;
+            refused += done.refused;
         }
         if removed > 0 {
             info!(removed, "removed unused objects from the archive tier");
+        }
+        if refused > 0 {
+            warn!(refused, "the object store does not remove some unused objects");
         }
         Ok(())
     }
@@ -144,29 +153,51 @@ impl Tier {
         Ok(())
     }
 
-    /// Removes some unused objects. Returns their number; 0 also if another node does it.
-    async fn remove_some(&self, client: &Client) -> Result<usize, TierError> {
+    /// Removes some unused objects. Does nothing if another node does it.
+    async fn remove_some(&self, client: &Client) -> Result<RemovedObjects, TierError> {
         let is_ours = client.query_one(LOCK, &[]).await.map_err(|error| fault(&error))?;
         if !is_ours.get::<_, bool>(0) {
-            return Ok(0);
+            return Ok(RemovedObjects::default());
         }
         let age: [(&(dyn ToSql + Sync), Type); 1] = [(&UNUSED_FOR, Type::INT8)];
-        let age_of_removal: [(&(dyn ToSql + Sync), Type); 1] = [(&REMOVED_FOR, Type::INT8)];
+        let age_of_removal: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&REMOVED_FOR, Type::INT8), (&EXPIRED_AT_ONCE, Type::INT8)];
         let forgotten = client.execute_typed(FORGET_REMOVED, &age_of_removal).await;
         forgotten.map_err(|error| fault(&error))?;
         client.execute_typed(FORGET_USED, &age).await.map_err(|error| fault(&error))?;
         let values: [(&(dyn ToSql + Sync), Type); 2] =
             [(&UNUSED_FOR, Type::INT8), (&AT_ONCE, Type::INT8)];
         let rows = client.query_typed(CHOOSE, &values).await.map_err(|error| fault(&error))?;
-        let objects: Vec<[u8; 32]> = rows.iter().filter_map(|row| digest(row.get(0))).collect();
-        for object in &objects {
-            self.objects.delete(object).await?;
+        let (mut removed, mut refused) = (Vec::new(), Vec::new());
+        for object in rows.iter().filter_map(|row| digest(row.get(0))) {
+            match self.objects.delete(&object).await {
+                Ok(()) => removed.push(object),
+                Err(
+                    error @ (TierError::Timeout | TierError::Unreachable(_) | TierError::Offline),
+                ) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    let object_name = self.objects.name(&object);
+                    debug!(object_name, error = error_chain(&error), "an object is not removed");
+                    refused.push(object);
+                }
+            }
         }
-        let named: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
-        let values: [(&(dyn ToSql + Sync), Type); 1] = [(&named, Type::BYTEA_ARRAY)];
-        client.execute_typed(FORGET, &values).await.map_err(|error| fault(&error))?;
-        Ok(objects.len())
+        for (statement, objects) in [(FORGET, &removed), (POSTPONE, &refused)] {
+            let named: Vec<&[u8]> = objects.iter().map(<[u8; 32]>::as_slice).collect();
+            let values: [(&(dyn ToSql + Sync), Type); 1] = [(&named, Type::BYTEA_ARRAY)];
+            client.execute_typed(statement, &values).await.map_err(|error| fault(&error))?;
+        }
+        Ok(RemovedObjects { removed: removed.len(), refused: refused.len() })
     }
+}
+
+/// The numbers of unused objects that were removed, and that the store did not remove.
+#[derive(Clone, Copy, Debug, Default)]
+struct RemovedObjects {
+    removed: usize,
+    refused: usize,
 }
 
 async fn run(client: &Client, statement: &str) -> Result<(), TierError> {

@@ -151,3 +151,43 @@ fn faulty_settings_stop_the_start_and_show_no_secret() {
         "{refused:?}"
     );
 }
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn a_wrong_object_is_added_again_by_a_node_that_has_its_entry() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    origin.say("http://h.example/page", Answer::html("from A"));
+    let [mut a, mut b] = ["a", "b"].map(|name| engines.node(name, origin.addr, ""));
+    a.up();
+    a.get("http://h.example/page");
+    pushed(&a, &engines, 1);
+    let object = engines.objects()[0].clone();
+    let right = std::fs::read(&object).unwrap();
+    std::fs::write(&object, String::from_utf8(right.clone()).unwrap().replace("from A", "from X"))
+        .unwrap();
+    b.up();
+    b.ok(&["offline"]);
+    connected(&b);
+    assert_eq!(b.get("http://h.example/page").status, 504);
+    let listed = || engines.count("SELECT count(*) FROM wwwoffle.missing");
+    eventually("it is listed", || listed() == 1);
+    a.kill9();
+    a.up();
+    eventually("it is right again", || std::fs::read(&object).unwrap() == right);
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn hosts_that_are_not_looked_up_do_not_count_as_answers() {
+    let (engines, _origin, b) = one_page();
+    engines.freeze_postgres("STOP");
+    // Between two lookups of the known host, an unknown one is answered from memory.
+    for number in 0..4 {
+        assert_eq!(b.get("http://h.example/page").status, 504);
+        assert_eq!(b.get(&format!("http://unknown-{number}.example/")).status, 504);
+        assert_eq!(b.get(&format!("http://other-{number}.example/")).status, 504);
+    }
+    b.tells("the catalogue of the archive tier cannot be used");
+    assert!(!b.log().contains("answers again"), "{}", b.log());
+    engines.freeze_postgres("CONT");
+}

@@ -143,8 +143,9 @@ fn a_request_of_a_lost_node_is_taken_again_when_its_lease_ends() {
     let mut c = engines.node("c", origin.addr, "");
     c.up();
     connected(&c);
+    let name = std::fs::read_to_string(b.spool().join("tier/node")).unwrap();
     let node = engines.sql("SELECT node FROM wwwoffle.requests");
-    assert!(node.contains(" b\n"), "{node}");
+    assert!(node.contains(name.trim_end()), "{node}");
     engines.sql("UPDATE wwwoffle.requests SET lease = '-infinity'; NOTIFY wwwoffle_requests");
     eventually("C has fetched it", || a.get(PAGE).text() == "wanted");
     assert_eq!(origin.count(PAGE), 2);
@@ -256,4 +257,67 @@ fn a_foreign_request_reaches_no_inner_host_and_breaks_nothing() {
     assert!(seen.iter().all(|one| one.target == "http://h.example/cookie"), "{seen:?}");
     assert!(seen.iter().all(|one| one.fields.get("Cookie").is_none()), "{seen:?}");
     assert!(b.queued_by_browser().is_empty());
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn a_page_that_has_changed_replaces_the_older_copy_of_the_node_that_asked() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    let page = |text: &str| Answer::html(text).field("Cache-Control", "no-cache");
+    origin.say(PAGE, page("yesterday"));
+    let (a, b) = two(&engines, &origin);
+    assert_eq!(b.get(PAGE).text(), "yesterday");
+    super::shared::pushed(&b, &engines, 1);
+    assert_eq!(a.get(PAGE).text(), "yesterday");
+    origin.say(PAGE, page("today"));
+    let reload = "Accept: text/html\r\nCache-Control: no-cache\r\n";
+    assert_eq!(a.client().get_with(PAGE, reload).whole().text(), "yesterday");
+    eventually("the request has ended", || a.queued_by_browser().is_empty());
+    assert_eq!(a.get(PAGE).text(), "today");
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn a_node_whose_rules_exclude_a_page_leaves_its_request_to_others() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    origin.say(PAGE, Answer::html("wanted"));
+    let rule = "[[tier.for]]\nurl = \"*://*/*\"\nshare = false\n";
+    let [mut a, mut b] =
+        [("a", ""), ("b", rule)].map(|(name, more)| engines.node(name, origin.addr, more));
+    a.up();
+    b.up();
+    for node in [&a, &b] {
+        connected(node);
+    }
+    a.ok(&["offline"]);
+    b.ok(&["config", "set", "options.log-level", "debug"]);
+    a.get(PAGE);
+    posted(&engines, 1);
+    eventually("B has given it back", || {
+        let untouched = "SELECT count(*) FROM wwwoffle.requests WHERE lease <> '-infinity' \
+                         AND node IS NULL AND attempts = 0 AND error IS NULL";
+        engines.count(untouched) == 1
+    });
+    let mut c = engines.node("c", origin.addr, "");
+    c.up();
+    connected(&c);
+    eventually("C has fetched it", || a.get(PAGE).text() == "wanted");
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn nodes_of_one_name_do_not_take_requests_from_each_other() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    let [mut a, mut b] = ["pi", "pi"].map(|name| engines.node(name, origin.addr, ""));
+    for node in [&mut a, &mut b] {
+        node.up();
+        connected(node);
+        node.ok(&["offline"]);
+        node.get(PAGE);
+    }
+    let waiting = || engines.count("SELECT count(*) FROM wwwoffle.waiting");
+    eventually("both wait", || waiting() == 2);
+    b.ok(&["autodial"]);
+    eventually("B does not wait any more", || waiting() == 1);
+    posted(&engines, 1);
 }

@@ -121,3 +121,42 @@ fn without_a_tier_there_are_no_other_nodes() {
     assert_eq!(daemon.api("GET", "/api/search?scope=all&q=tea", "").status, 400);
     assert!(!daemon.page("/search/").text().contains("name=\"scope\""));
 }
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn the_hosts_of_all_nodes_are_listed_a_page_at_a_time() {
+    let (engines, origin) = (Engines::start(), Origin::start());
+    let [mut a, mut b] = ["a", "b"].map(|name| engines.node(name, origin.addr, ""));
+    a.up();
+    for path in ["c.example/1", "a.example/1", "a.example/2", "b.example:8080/1"] {
+        let url = format!("http://{path}");
+        origin.say(&url, Answer::html("page"));
+        assert_eq!(a.get(&url).status, 200);
+    }
+    pushed(&a, &engines, 4);
+    b.up();
+    connected(&b);
+    let list = |arguments: &str| {
+        let path = format!("/api/index?what=hosts&scope=all&{arguments}");
+        let response = b.api("GET", &path, "");
+        assert_eq!(response.status, 200, "{}", response.text());
+        let found: Value = serde_json::from_slice(&response.body).unwrap();
+        let hosts = found["hosts"].as_array().unwrap().iter();
+        let hosts: Vec<_> = hosts
+            .map(|host| (host["host"].as_str().unwrap().to_owned(), host["entries"].as_u64()))
+            .collect();
+        (hosts, found["next"].clone())
+    };
+    let host = |name: &str, entries| (name.to_owned(), Some(entries));
+    let (first, next) = list("limit=2");
+    assert_eq!(first, [host("a.example", 2), host("b.example:8080", 1)]);
+    assert_eq!(next, "b.example:8080");
+    assert_eq!(list("limit=2&after=b.example:8080"), (vec![host("c.example", 1)], Value::Null));
+    let page = b.page("/index/hosts?scope=all").text();
+    assert!(page.contains("Hosts of all nodes") && page.contains("2 entries"), "{page}");
+    let link = "/search/?scope=all&amp;host=b.example:8080";
+    assert!(page.contains(link), "{page}");
+    let entries = b.page("/search/?scope=all&host=b.example%3A8080").text();
+    assert!(entries.contains("http://b.example:8080/1"), "{entries}");
+    assert_eq!(b.api("GET", "/api/index?what=sites&scope=all", "").status, 400);
+}

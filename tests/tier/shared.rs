@@ -85,6 +85,7 @@ fn nothing_private_leaves_its_node() {
     origin
         .say("http://h.example/private", Answer::html("for Ada").field("Cache-Control", "private"));
     origin.say("http://intranet/page", Answer::html("for the school"));
+    origin.say("http://h.example/last", Answer::html("for all"));
     origin.say("http://h.example/not/this", Answer::html("excluded"));
     let rules = "[[tier.for]]\nurl = \"http://h.example/not/*\"\nshare = false\n";
     let [mut a, mut b] = ["a", "b"].map(|name| engines.node(name, origin.addr, rules));
@@ -105,8 +106,10 @@ fn nothing_private_leaves_its_node() {
     let login =
         a.client().get_with("http://h.example/open?x", "Authorization: Basic QTpT\r\n").whole();
     assert_eq!(login.status, 200);
-    pushed(&a, &engines, 1);
-    assert_eq!(engines.sql("SELECT url FROM wwwoffle.entries").matches("http://").count(), 1);
+    // Entries are looked at in their order, so all others were when this one is there.
+    a.get("http://h.example/last");
+    pushed(&a, &engines, 2);
+    assert_eq!(engines.sql("SELECT url FROM wwwoffle.entries").matches("http://").count(), 2);
     assert!(engines.sql("SELECT url FROM wwwoffle.entries").contains("http://h.example/open\n"));
     b.ok(&["offline"]);
     for path in [

@@ -66,14 +66,65 @@ fn a_missing_object_is_reported_and_added_again_and_a_stray_one_is_removed() {
     pushed(&a, &engines, 3);
     a.restart();
     eventually("it is not listed any more", || count(&engines, "missing") == 0);
-    // An object that no row names.
+    // An object that no row names may be the only copy, if an older catalogue was restored.
     engines.sql("DELETE FROM wwwoffle.entries WHERE url LIKE '%/1'");
     a.restart();
-    a.tells("objects without a row in the archive tier will be removed in a day unused=1");
-    engines.sql("UPDATE wwwoffle.unused SET since = since - interval '25 hours'");
+    a.tells("the catalogue of the archive tier has no rows for some objects; they stay strays=1");
+    eventually("it is listed", || count(&engines, "strays") == 1);
+    a.kill9();
+    a.up();
+    pushed(&a, &engines, 3);
+    a.restart();
+    eventually("its row is there again", || count(&engines, "strays") == 0);
+    // An administrator may release it.
+    a.down();
+    engines.sql("DELETE FROM wwwoffle.entries WHERE url LIKE '%/1'");
+    a.up();
+    eventually("it is listed again", || count(&engines, "strays") == 1);
+    engines.sql(
+        "INSERT INTO wwwoffle.unused (object, key, variant, since) \
+         SELECT object, '', '', now() - interval '25 hours' FROM wwwoffle.strays",
+    );
     a.restart();
     eventually("it is removed", || engines.objects().len() == 2);
     assert_eq!((count(&engines, "entries"), count(&engines, "unused")), (2, 0));
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn variants_of_a_page_are_bounded() {
+    let engines = Engines::start();
+    let (_origin, a) = node(&engines, 1, "");
+    engines.sql(
+        "INSERT INTO wwwoffle.entries SELECT e.key, sha256(n::text::bytea), e.url, 'accept: ' || n, \
+         e.stored - n, 200, e.media, NULL, 1, e.object, 1, 'a' FROM wwwoffle.entries AS e, \
+         generate_series(1, 50) AS n",
+    );
+    assert_eq!(count(&engines, "entries"), 32, "the newest stay");
+    // Their rows name one object, which does not keep a deletion away.
+    a.ok(&["rm", &url(0)]);
+    eventually("all are removed", || count(&engines, "entries") == 0);
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn an_object_that_the_store_keeps_does_not_hold_up_the_others() {
+    let engines = Engines::start();
+    let (_origin, mut a) = node(&engines, 2, "");
+    let objects = engines.objects();
+    // The store cannot remove a directory.
+    std::fs::remove_file(&objects[0]).unwrap();
+    std::fs::create_dir(&objects[0]).unwrap();
+    std::fs::write(objects[0].join("file"), "kept").unwrap();
+    engines.sql(
+        "WITH old AS (DELETE FROM wwwoffle.entries RETURNING object) \
+         INSERT INTO wwwoffle.unused (object, key, variant, since) \
+         SELECT object, '', '', now() - interval '25 hours' FROM old",
+    );
+    a.restart();
+    a.tells("the object store does not remove some unused objects refused=1");
+    eventually("the other one is removed", || !objects[1].exists());
+    assert_eq!(count(&engines, "unused"), 1);
 }
 
 #[test]
@@ -100,4 +151,32 @@ fn a_check_continues_where_another_node_stopped() {
     });
     a.restart();
     eventually("all are checked", || count(&engines, "missing") == 3);
+}
+
+#[test]
+#[ignore = "needs postgresql and s3rver"]
+fn one_node_at_a_time_checks_until_its_lease_ends() {
+    let engines = Engines::start();
+    let (_origin, mut a) = node(&engines, 1, "");
+    a.down();
+    std::fs::remove_file(&engines.objects()[0]).unwrap();
+    let lease = |node: &str| {
+        let put = "INSERT INTO wwwoffle.leases VALUES ('check'";
+        engines.sql(&format!("{put}, '{node}', now() + interval '10 min')"));
+    };
+    lease("another node");
+    a.ok(&["config", "set", "options.log-level", "debug"]);
+    a.up();
+    a.tells("another node checks the archive tier now");
+    assert_eq!(count(&engines, "missing"), 0);
+    engines.sql("UPDATE wwwoffle.leases SET until = now()");
+    a.restart();
+    eventually("the lease is taken over", || count(&engines, "missing") == 1);
+    eventually("and given back", || count(&engines, "leases") == 0);
+    a.down();
+    // A node that was killed with a lease takes it again.
+    lease(std::fs::read_to_string(a.spool().join("tier/node")).unwrap().trim_end());
+    engines.sql("DELETE FROM wwwoffle.missing");
+    a.up();
+    eventually("it checks again", || count(&engines, "missing") == 1);
 }

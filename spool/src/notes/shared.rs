@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! tier/pushed     a text of the program: everything was pushed when the spool was closed
+//! tier/node       the name of this spool in the tier
 //! tier/<key>      an entry that a person removed, which the tier may still have
 //! ```
 //!
@@ -19,7 +20,7 @@ use wwwoffle_url::Key;
 use crate::durability::Root;
 use crate::entry::Entry;
 use crate::entry::place::{MAX_VARIANT, Place};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SpoolFault};
 use crate::fs::names::names_if_any;
 use crate::fs::whole::read_whole;
 
@@ -27,6 +28,11 @@ use crate::fs::whole::read_whole;
 pub(crate) const TIER: &str = "tier";
 
 const PUSHED: &str = "pushed";
+
+const NODE: &str = "node";
+
+/// The length of the name of a spool.
+const NODE_DIGITS: usize = 32;
 
 const FIRST_LINE: &str = "wwwoffle-removed 1";
 
@@ -88,11 +94,30 @@ pub(crate) fn set_pushed(root: &Root, text: &str) -> Result<()> {
     root.replace_file(&root.join(TIER).join(PUSHED), text.as_bytes())
 }
 
-/// Records the removal of the entries of a key.
-pub(crate) fn record(root: &Root, place: &Place) -> Result<()> {
+/// Records the removal of the entries of a key, the newest of which was stored at `stored`.
+pub(crate) fn record(root: &Root, place: &Place, stored: Timestamp) -> Result<()> {
     root.make_dir(&root.join(TIER))?;
-    let text = format!("{FIRST_LINE}\n{}\n", root.stamp());
+    let text = format!("{FIRST_LINE}\n{}\n", root.stamp().max(stored));
     root.replace_file(&path(root, place.key()), text.as_bytes())
+}
+
+/// The name of this spool in the archive tier: made at the first call, and the same afterwards.
+pub(crate) fn node(root: &Root) -> Result<String> {
+    let path = root.join(TIER).join(NODE);
+    let known = read_whole(&*root.disk, &path, MAX_FILE)?.and_then(std::result::Result::ok);
+    let known = known.and_then(|bytes| String::from_utf8(bytes).ok());
+    if let Some(name) = known.as_deref().and_then(|text| text.strip_suffix('\n'))
+        && name.len() == NODE_DIGITS
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    {
+        return Ok(name.to_owned());
+    }
+    let mut random = [0; NODE_DIGITS / 2];
+    getrandom::fill(&mut random).map_err(SpoolFault::Random)?;
+    let name = hex::encode(random);
+    root.make_dir(&root.join(TIER))?;
+    root.replace_file(&path, format!("{name}\n").as_bytes())?;
+    Ok(name)
 }
 
 /// Lists at most `most` recorded removals. Other names and unreadable files are ignored.

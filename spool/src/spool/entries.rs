@@ -249,10 +249,16 @@ impl Spool {
     /// Records the removal of an entry for the archive tier, if the rule covers one of its key.
     fn record_shared_removal(&self, place: &Place) -> Result<()> {
         let rule = &self.0.removals;
-        if rule.is_empty() || !self.entries(place)?.found.iter().any(|entry| rule.covers(entry)) {
+        if rule.is_empty() {
             return Ok(());
         }
-        shared::record(self.disk_root(), place)
+        let found = self.entries(place)?.found;
+        let covered = found.iter().filter(|entry| rule.covers(entry));
+        match covered.map(Entry::stored).max() {
+            // The clock of the node that stored it may be ahead of ours.
+            Some(stored) => shared::record(self.disk_root(), place, stored),
+            None => Ok(()),
+        }
     }
 
     /// Lists the removals of `who` that can still be undone, the newest first.

@@ -115,6 +115,15 @@ impl Spool {
         usage::days(self.disk_root())
     }
 
+    /// The name of this spool in the archive tier: random, made at the first call.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails, or the spool is read-only.
+    pub fn tier_node(&self) -> Result<String> {
+        shared::node(self.disk_root())
+    }
+
     /// Lists at most `most` removals that the archive tier has not been told of.
     ///
     /// # Errors

@@ -37,8 +37,6 @@ struct HeldRequest {
     since: Instant,
     /// When the other node has queued it. An older response does not answer it.
     queued: Timestamp,
-    /// Whether it was queued for another node.
-    is_theirs: bool,
 }
 
 /// The requests that were taken.
@@ -62,9 +60,9 @@ impl TakenRequests {
 
     /// Gives everything back: this node has no connection any more.
     pub(super) async fn give_back_all(&mut self, context: &FetchContext, tier: &Tier) {
-        for (key, held) in std::mem::take(&mut self.0) {
+        for key in std::mem::take(&mut self.0).into_keys() {
             tier.give_back(&key, None).await;
-            leave_queue(context, key, &held).await;
+            leave_queue(context, key).await;
         }
     }
 
@@ -78,13 +76,11 @@ impl TakenRequests {
         }
         for request in tier.take_requests(room).await {
             let (key, place, queued) = (request.place.key(), request.place.clone(), request.queued);
-            match enqueue(context, request).await {
-                Ok(is_theirs) => {
-                    let since = Instant::now();
-                    self.0.insert(key, HeldRequest { place, since, queued, is_theirs });
-                    context.fetcher.wake();
-                }
-                Err(reason) => tier.give_back(&key, Some(&reason)).await,
+            if enqueue(context, request).await {
+                self.0.insert(key, HeldRequest { place, since: Instant::now(), queued });
+                context.fetcher.wake();
+            } else {
+                tier.refuse_request(&key).await;
             }
         }
     }
@@ -94,10 +90,8 @@ impl TakenRequests {
         let keys: Vec<Key> = self.0.keys().copied().collect();
         let Some(kept) = tier.renew_requests(&keys).await else { return };
         for key in keys {
-            if !kept.contains(&key)
-                && let Some(held) = self.0.remove(&key)
-            {
-                leave_queue(context, key, &held).await;
+            if !kept.contains(&key) && self.0.remove(&key).is_some() {
+                leave_queue(context, key).await;
             }
         }
     }
@@ -115,9 +109,8 @@ impl TakenRequests {
                 }
                 TakenState::Failed(reason) => tier.give_back(&key, Some(&reason)).await,
             }
-            if let Some(held) = self.0.remove(&key) {
-                leave_queue(context, key, &held).await;
-            }
+            self.0.remove(&key);
+            leave_queue(context, key).await;
         }
     }
 }
@@ -161,29 +154,37 @@ async fn state(context: &FetchContext, tier: &Tier, key: &Key, held: &HeldReques
     }
 }
 
-/// Queues a request of another node. Returns whether it is in the queue only for that node. The
-/// error is a reason for people.
-async fn enqueue(context: &Arc<FetchContext>, request: TakenRequest) -> Result<bool, String> {
-    let outgoing = prepare(context, &request)?;
-    let added = context.storage.store.enqueue(outgoing).await;
-    let added = added.map_err(|error| {
-        debug!(error = error_chain(&error), url = request.url.as_str(), "not fetched for others");
-        "its node cannot queue it".to_owned()
-    })?;
-    Ok(added == AddOutcome::New)
+/// Queues a request of another node. Returns false if this node does not fetch it for others. That
+/// says nothing about other nodes.
+async fn enqueue(context: &Arc<FetchContext>, request: TakenRequest) -> bool {
+    let url = request.url.as_str();
+    if context.storage.store.spool().queue().summary(&request.place.key()).is_some() {
+        debug!(url, "this node fetches it for itself; its response answers the others, too");
+        return false;
+    }
+    let Some(outgoing) = prepare(context, &request) else {
+        debug!(url, "not fetched for others");
+        return false;
+    };
+    match context.storage.store.enqueue(outgoing).await {
+        Ok(added) => added == AddOutcome::New,
+        Err(error) => {
+            warn!(error = error_chain(&error), url, "a request of another node cannot be queued");
+            false
+        }
+    }
 }
 
-fn prepare(context: &Arc<FetchContext>, request: &TakenRequest) -> Result<Outgoing, String> {
+fn prepare(context: &Arc<FetchContext>, request: &TakenRequest) -> Option<Outgoing> {
     let requester = Requester { owner: Owner::Local, asked_from: RequesterLocation::Elsewhere };
     let kind = if request.class.is_some() { RequestKind::Part } else { RequestKind::Page };
     let made = want::request(context, &requester, request.url.as_str(), kind);
-    let mut outgoing = made.map_err(|_| "its node does not fetch this URL".to_owned())?;
+    let mut outgoing = made.ok()?;
     // An alias leads to another URL, and a login of this node is not for others.
     if outgoing.summary.place != request.place || outgoing.secrets != Secrets::None {
-        return Err("its node does not fetch this URL".to_owned());
+        return None;
     }
-    let sent = head::read_request(&outgoing.head, b"");
-    let mut sent = sent.map_err(|_| "its node cannot send it".to_owned())?;
+    let mut sent = head::read_request(&outgoing.head, b"").ok()?;
     for (name, value) in &request.fields {
         sent.headers.insert(name, value.clone());
     }
@@ -191,16 +192,16 @@ fn prepare(context: &Arc<FetchContext>, request: &TakenRequest) -> Result<Outgoi
     outgoing.summary.class.clone_from(&request.class);
     outgoing.summary.queued = request.queued;
     outgoing.summary.renew = true;
-    Ok(outgoing)
+    Some(outgoing)
 }
 
 /// Removes a failed request that was queued for another node. A waiting one stays: a person here
 /// may have asked for the same page since.
-async fn leave_queue(context: &FetchContext, key: Key, held: &HeldRequest) {
+async fn leave_queue(context: &FetchContext, key: Key) {
     let known = context.storage.store.spool().queue().summary(&key);
     let has_failed =
         known.is_some_and(|known| matches!(known.fetching.state, RequestState::Failed { .. }));
-    if !held.is_theirs || !has_failed {
+    if !has_failed {
         return;
     }
     if let Err(error) = context.storage.store.dequeue(key).await {

@@ -197,7 +197,8 @@ impl<'a> FtpRequest<'a> {
         } else {
             self.retrieve(session, permit).await
         }?;
-        if let Some(source) = source {
+        // What a login shows is not public, wherever its server is.
+        if let Some(source) = source.filter(|_| !self.is_secret) {
             answer.extensions_mut().insert(source);
         }
         if let Some(secured) = secured {

@@ -20,11 +20,12 @@ use wwwoffle_spool::Body as StoredBody;
 
 use predicted::{Model, OriginManner, length};
 
+use super::LeavingRules;
 use super::run::OriginClient;
 use super::world::DownloadTestBed;
-use super::{FeedReader, LeavingRules};
 use crate::base::mode::Mode;
 use crate::net::upstream::{Answer, AnswerBody, Failure, Interim, NewConnection, Origin, Outbound};
+use crate::storage::feed::FeedReader;
 
 const LONG: Duration = Duration::from_secs(30);
 

@@ -23,13 +23,12 @@ use super::part::SavedSegment;
 use super::resume::{self, BodyValidator};
 use super::run::{DownloadContext, OriginClient};
 use super::unread::LastRead;
-use super::{
-    AnswerHead, BodyEnd, Download, DownloadEnd, DownloadJob, Feed, LeavingAction, outdated, unread,
-};
+use super::{AnswerHead, Download, DownloadEnd, DownloadJob, LeavingAction, outdated, unread};
 use crate::base::error_chain::error_chain;
 use crate::base::owner::ResponseOwner;
 use crate::net::upstream::{AnswerBody, Failure};
 use crate::proxy::keep::NotKept;
+use crate::storage::feed::{BodyEnd, Feed};
 use crate::storage::store::timestamp;
 use wwwoffle_http::head;
 

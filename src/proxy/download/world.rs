@@ -12,15 +12,14 @@ use super::begin::run_download;
 use super::faulty::Faulty;
 use super::run::{DownloadContext, OriginClient, Patience};
 use super::unread::UnreadLimits;
-use super::{
-    Allowance, Download, DownloadEnd, DownloadJob, Downloads, FeedReader, JoinOutcome, LeavingRules,
-};
+use super::{Allowance, Download, DownloadEnd, DownloadJob, Downloads, JoinOutcome, LeavingRules};
 use crate::base::mode::{Mode, ModeSwitch};
 use crate::base::owner::{Owner, Places};
 use crate::base::tasks::Tasks;
 use crate::net::upstream::{Origin, Scheme};
 use crate::proxy::choose::Revalidation;
 use crate::proxy::keep::StorageRules;
+use crate::storage::feed::FeedReader;
 use crate::storage::store::Store;
 
 /// Maximum number of consecutive attempts without progress.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use wwwoffle_index::Sort;
 use wwwoffle_spool::{Place, RemovalSummary};
-use wwwoffle_url::{CanonicalUrl, LocalHost, SCHEMES};
+use wwwoffle_url::{CanonicalUrl, LocalHost, SCHEMES, url_encode_form_args};
 
 mod action;
 mod address;
@@ -50,6 +50,9 @@ const LONGEST_CHOSEN: usize = 1_000;
 /// Maximum number of deletions that can be undone at the root of the lists, latest first; the
 /// others can be undone on the list where they were made.
 const SHOWN_REMOVALS: usize = 10;
+
+/// The largest number of entries of a host of all nodes that are counted.
+pub const MAX_COUNTED: usize = 200;
 
 /// Result of a list request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +106,9 @@ pub fn page(
     let (mut rows, mut hosts, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     match listed {
         Some(ListItems::Entries(items)) => rows = entries(items, shown, shell),
+        Some(ListItems::Hosts(items)) if shown.filter.is_everywhere => {
+            hosts = items.iter().map(host_everywhere).collect();
+        }
         Some(ListItems::Hosts(items)) => hosts = items.iter().map(host).collect(),
         Some(ListItems::Sites(items)) => hosts = items.iter().map(site).collect(),
         Some(ListItems::Requests(items)) => {
@@ -119,7 +125,11 @@ pub fn page(
     let can_choose = rows.iter().any(|row| row.value.is_some());
     let next = found.as_ref().and_then(|found| found.next.as_deref());
     let mut view = view! {
-        heading: heading(&shown.path),
+        heading: if shown.filter.is_everywhere {
+            tr("Hosts of all nodes")
+        } else {
+            heading(&shown.path)
+        },
         crumbs: breadcrumbs(&shown.path),
         // Address of this page, to which forms return.
         back: shown.address(),
@@ -304,6 +314,20 @@ fn host(host: &HostItem) -> View {
         name: shown::text(&format!("{}://{}", host.scheme, host.host)),
         path: format!("{ROOT}{}", encode_path(&path)),
         entries: host.entries,
+        is_cut: false,
+        size: shown::bytes(host.bytes),
+    }
+}
+
+/// A host of all nodes. Its entries are found by the search.
+fn host_everywhere(host: &HostItem) -> View {
+    let arguments = url_encode_form_args(host.host.as_bytes());
+    view! {
+        name: shown::text(&host.host),
+        path: format!("/search/?scope=all&host={arguments}"),
+        entries: host.entries,
+        // Whether there may be more entries than were counted.
+        is_cut: usize::try_from(host.entries).is_ok_and(|entries| entries >= MAX_COUNTED),
         size: shown::bytes(host.bytes),
     }
 }
@@ -313,6 +337,7 @@ fn site(site: &SiteItem) -> View {
         name: shown::text(&site.site),
         path: format!("{ROOT}site/{}", encode_path(&site.site)),
         entries: site.entries,
+        is_cut: false,
         size: shown::bytes(site.bytes),
     }
 }

@@ -37,6 +37,10 @@ const TELL: Duration = Duration::from_millis(500);
 #[cfg(feature = "tier")]
 const USUAL_HITS: usize = 50;
 
+/// The largest number of hosts of all nodes in a list.
+#[cfg(feature = "tier")]
+const MAX_HOSTS: usize = 100;
+
 /// Maximum time that a list waits until the index contains the last changes of the spool.
 const CURRENT_WITHIN: Duration = Duration::from_secs(2);
 
@@ -56,6 +60,12 @@ pub(in crate::site) async fn list(
     caller: &Caller,
     arguments: Option<&str>,
 ) -> Result<IndexPage, CallFault> {
+    #[cfg(feature = "tier")]
+    if let Ok(form) = SubmittedForm::of_arguments(arguments)
+        && everywhere::is_wanted(&form)
+    {
+        return list_everywhere(caller, &form).await;
+    }
     let wanted = parse_query(arguments).map_err(|why| CallFault::bad(why.to_string()))?;
     check_collection(caller, &wanted).await?;
     Ok(query_index(caller, wanted, found::list).await?)
@@ -91,16 +101,39 @@ pub(in crate::site) async fn search(
 /// Searches in the entries of all nodes.
 #[cfg(feature = "tier")]
 async fn search_everywhere(caller: &Caller, form: &SubmittedForm) -> Result<SearchPage, CallFault> {
-    if !everywhere::is_possible(caller) {
-        return Err(CallFault::bad("this node belongs to no archive tier"));
+    check_tier(caller)?;
+    let found = everywhere::search(caller, form, USUAL_HITS, |_| None).await;
+    found.map_err(unsearched)
+}
+
+/// Lists the hosts of all nodes.
+#[cfg(feature = "tier")]
+async fn list_everywhere(caller: &Caller, form: &SubmittedForm) -> Result<IndexPage, CallFault> {
+    check_tier(caller)?;
+    if form.value("what") != Some("hosts") {
+        return Err(CallFault::bad("of all nodes only hosts are listed: use what=hosts"));
     }
-    everywhere::search(caller, form, USUAL_HITS, |_| None).await.map_err(|why| match why {
+    let limit = form.value("limit").map(str::parse::<usize>).transpose();
+    let limit = limit.map_err(|_| CallFault::bad("limit is no number"))?;
+    let limit = limit.unwrap_or(USUAL_HITS).clamp(1, MAX_HOSTS);
+    everywhere::hosts(caller, form, limit).await.map_err(unsearched)
+}
+
+#[cfg(feature = "tier")]
+fn check_tier(caller: &Caller) -> Result<(), CallFault> {
+    let is_possible = everywhere::is_possible(caller);
+    is_possible.then_some(()).ok_or_else(|| CallFault::bad("this node belongs to no archive tier"))
+}
+
+#[cfg(feature = "tier")]
+fn unsearched(why: Unsearched) -> CallFault {
+    match why {
         Unsearched::Bad(why) => CallFault::bad(why.to_string()),
         Unsearched::Unavailable => {
             let why = "the archive tier cannot be searched now";
             CallFault::new(StatusCode::SERVICE_UNAVAILABLE, why)
         }
-    })
+    }
 }
 
 /// Runs a list or search request for a caller, off the runtime's threads.

@@ -1,14 +1,15 @@
 //! Search in the entries of all nodes of the archive tier: `scope=all`.
 
-use wwwoffle_api::{SearchHit, SearchPage};
+use wwwoffle_api::{IndexPage, ListItems, SearchHit, SearchPage};
 use wwwoffle_index::ContentClass;
 
 use super::page::{self, SearchQuery, SearchResult};
 use crate::base::text::{Text, tr};
 use crate::page::form::SubmittedForm;
 use crate::site::caller::Caller;
+use crate::site::lists::page::MAX_COUNTED;
 use crate::storage::lists::found::ListType;
-use crate::tier::{Tier, TierQuery};
+use crate::tier::{Tier, TierHostsQuery, TierQuery};
 
 /// The largest number of hits on a page.
 const MAX_HITS: usize = 50;
@@ -18,7 +19,7 @@ const MAX_OFFSET: usize = 500;
 
 /// The reason why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unsearched {
+pub(in crate::site) enum Unsearched {
     /// An argument is invalid.
     Bad(Text),
     /// The tier cannot be searched now.
@@ -26,7 +27,7 @@ pub(super) enum Unsearched {
 }
 
 impl Unsearched {
-    pub(super) fn text(self) -> Text {
+    pub(in crate::site) fn text(self) -> Text {
         match self {
             Self::Bad(why) => why,
             Self::Unavailable => {
@@ -37,7 +38,7 @@ impl Unsearched {
 }
 
 /// Whether a form asks for the entries of all nodes.
-pub(super) fn is_wanted(form: &SubmittedForm) -> bool {
+pub(in crate::site) fn is_wanted(form: &SubmittedForm) -> bool {
     form.value("scope") == Some("all")
 }
 
@@ -89,6 +90,30 @@ fn media(class: &str) -> Result<&'static str, Text> {
         let found = format!("{:?}", crate::base::shown::text(class));
         tr("use one of {known}, not {found}").with("known", names.join(", ")).with("found", found)
     })
+}
+
+/// Lists the hosts with entries of all nodes, by name.
+pub(in crate::site) async fn hosts(
+    caller: &Caller,
+    form: &SubmittedForm,
+    limit: usize,
+) -> Result<IndexPage, Unsearched> {
+    let after: String =
+        form.value("after").unwrap_or_default().chars().filter(|one| !one.is_control()).collect();
+    let found = match tier(caller) {
+        Some(tier) => tier.hosts(&TierHostsQuery { after, limit, counted: MAX_COUNTED }).await,
+        None => None,
+    };
+    let (mut hosts, has_more) = found.ok_or(Unsearched::Unavailable)?;
+    let next = hosts.last().filter(|_| has_more).map(|last| last.host.clone());
+    // The configuration hides these hosts from all lists.
+    let config = caller.context.base.config();
+    let is_listed = |host: &str| {
+        let url = |scheme: &str| format!("{scheme}://{host}/");
+        ["http", "https"].iter().any(|scheme| ListType::Any.lists_url(&config, &url(scheme)))
+    };
+    hosts.retain(|host| is_listed(&host.host));
+    Ok(IndexPage { listed: ListItems::Hosts(hosts), next })
 }
 
 /// Searches for the words of a form; without words, lists the newest entries. `fits` returns how

@@ -60,15 +60,14 @@ impl KnownHosts {
         }
     }
 
-    /// Whether the host may have entries. Reads new hosts if it is unknown.
-    pub(super) async fn may_have(&self, client: &Client, host: &str) -> Result<bool, Error> {
-        if self.has(host) {
-            return Ok(true);
-        }
-        let is_due = self.lock().refreshed.is_none_or(|last| last.elapsed() >= REFRESH_AFTER);
-        if is_due {
-            self.refresh(client).await?;
-        }
+    /// Whether new hosts should be read for a host that is unknown.
+    pub(super) fn is_due(&self) -> bool {
+        self.lock().refreshed.is_none_or(|last| last.elapsed() >= REFRESH_AFTER)
+    }
+
+    /// Reads new hosts. Returns whether the host may have entries.
+    pub(super) async fn refresh_for(&self, client: &Client, host: &str) -> Result<bool, Error> {
+        self.refresh(client).await?;
         Ok(self.has(host))
     }
 
@@ -88,7 +87,8 @@ impl KnownHosts {
         Ok(())
     }
 
-    fn has(&self, host: &str) -> bool {
+    /// Whether the host is known to have entries.
+    pub(super) fn has(&self, host: &str) -> bool {
         let filter = self.lock();
         filter.hosts.len() >= MAX_HOSTS || filter.hosts.contains(&hash(host))
     }

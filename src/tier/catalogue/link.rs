@@ -9,7 +9,7 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::sync::Notify;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::{AsyncMessage, Client, Config as ClientConfig};
 use tracing::info;
 use wwwoffle_config::{CatalogueDatabase, TierRole};
@@ -37,6 +37,9 @@ const UNACKNOWLEDGED_FOR: Duration = Duration::from_secs(15);
 
 /// The time without traffic after which a lost peer is looked for: a migration sends nothing.
 const SILENT_FOR: Duration = Duration::from_secs(30);
+
+/// The interval at which the clocks are compared.
+const CLOCK_EVERY: Duration = Duration::from_secs(10);
 
 /// The largest difference between the clocks of this node and the catalogue, in seconds.
 pub(in crate::tier) const MAX_SKEW: i64 = 60;
@@ -217,6 +220,7 @@ impl CatalogueLink {
                             Some(TierError::Unreachable("the connection ended".to_owned()))
                         }
                         () = self.given_up.notified() => None,
+                        error = self.watch_clock() => Some(error),
                         () = permission.wait_until_withdrawn() => None,
                     };
                     // The connection ends with its last user.
@@ -251,10 +255,31 @@ impl CatalogueLink {
         Ok(ended)
     }
 
-    /// Gives the connection up, because it does not answer.
+    /// Compares the clocks from time to time. Ends with an error if they differ too much, or the
+    /// catalogue does not answer.
+    async fn watch_clock(&self) -> TierError {
+        loop {
+            sleep(CLOCK_EVERY).await;
+            if let Err(error) = self.check_clock().await {
+                return error;
+            }
+        }
+    }
+
+    /// Compares the clocks of this node and the catalogue.
+    ///
+    /// # Errors
+    ///
+    /// If they differ too much, or the catalogue does not answer.
+    pub(super) async fn check_clock(&self) -> Result<(), TierError> {
+        let open = self.client()?;
+        timeout(CALL_WITHIN, check_clock(&open.client)).await.unwrap_or(Err(TierError::Timeout))
+    }
+
+    /// Gives the connection up, because it does not answer, or must not be used.
     pub(super) fn give_up(&self) {
         self.open.store(None);
-        self.given_up.notify_one();
+        self.given_up.notify_waiters();
     }
 
     /// The open connection.
@@ -287,7 +312,8 @@ impl CatalogueLink {
             Ok(_) | Err(TierError::Refused(_)) => {}
             Err(error) => {
                 breaker.failed(error);
-                if matches!(error, TierError::Timeout) {
+                // A newer program may have migrated the schema: only a new connection tells.
+                if matches!(error, TierError::Timeout | TierError::Schema(_)) {
                     self.give_up();
                 }
             }

@@ -62,6 +62,7 @@ WHERE key = $1 AND answered IS NOT NULL";
 const TAKE: &str = "\
 WITH next AS MATERIALIZED (
   SELECT key FROM requests WHERE answered IS NULL AND lease < clock_timestamp() AND attempts < $4
+  AND key <> ALL($5)
   ORDER BY lease, added LIMIT $3 FOR UPDATE SKIP LOCKED)
 UPDATE requests AS r
 SET node = $1, lease = clock_timestamp() + $2::double precision * interval '1 s'
@@ -222,19 +223,22 @@ impl CatalogueClient {
         self.change(NOTIFY, &[]).await.map(drop)
     }
 
-    /// Takes at most `most` requests for `node`, which has them until the lease ends.
+    /// Takes at most `most` requests for `node`, which has them until the lease ends, but none of
+    /// the keys in `except`.
     pub(in crate::tier) async fn take(
         &self,
         node: &str,
         lease: Duration,
-        most: usize,
+        (most, except): (usize, &[Key]),
     ) -> Result<Vec<RequestRow>, TierError> {
         let (lease, most) = (lease.as_secs_f64(), i64::try_from(most).unwrap_or(i64::MAX));
-        let values: [(&(dyn ToSql + Sync), Type); 4] = [
+        let except: Vec<&[u8]> = except.iter().map(|key| key.as_bytes().as_slice()).collect();
+        let values: [(&(dyn ToSql + Sync), Type); 5] = [
             (&node, Type::TEXT),
             (&lease, Type::FLOAT8),
             (&most, Type::INT8),
             (&MAX_ATTEMPTS, Type::INT4),
+            (&except, Type::BYTEA_ARRAY),
         ];
         let rows = self.query(TAKE, &values).await?;
         let read = |row: &tokio_postgres::Row| {

@@ -14,6 +14,8 @@
 //! checks    how far the check of rows and objects is
 //! missing   objects of rows that the store lacks
 //! texts     the words of pages
+//! strays    objects that nothing names
+//! leases    which node does a part of the upkeep
 //! ```
 
 use tokio_postgres::Client;
@@ -30,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// The number of the advisory lock of migrations: \"wwwoffle\" in ASCII.
@@ -95,14 +98,23 @@ async fn version(client: &Client) -> Result<Option<usize>, TierError> {
         (false, true) => return Err(foreign()),
         (false, false) => return Ok(None),
     }
-    let version = client.query_one("SELECT version FROM wwwoffle.meta", &[]).await;
-    let version: i32 = version.map_err(|_| foreign())?.try_get(0).map_err(|_| foreign())?;
+    let read = client.query_one("SELECT version FROM wwwoffle.meta", &[]).await;
+    let version: i32 = read.map_err(|error| not_ours(&error))?.try_get(0).map_err(|_| foreign())?;
     usize::try_from(version).map(Some).map_err(|_| foreign())
 }
 
 async fn has(client: &Client, condition: &str) -> Result<bool, TierError> {
     let found = client.query_one(&format!("SELECT {condition}"), &[]).await;
     found.and_then(|row| row.try_get(0)).map_err(|error| fault(&error))
+}
+
+/// The reason why the version cannot be read. Only another table of this name is foreign: a right may
+/// be missing, or the connection may have ended.
+fn not_ours(error: &tokio_postgres::Error) -> TierError {
+    match fault(error) {
+        TierError::Schema(_) => foreign(),
+        other => other,
+    }
 }
 
 fn foreign() -> TierError {

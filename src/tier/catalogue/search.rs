@@ -71,6 +71,23 @@ FROM entries AS e WHERE ($1::text = '' OR split_part(split_part(e.url, '://', 2)
 AND ($2::text = '' OR e.media LIKE $2 || '%')
 ORDER BY e.stored DESC, e.key, e.variant LIMIT $3 OFFSET $4";
 
+/// The hosts after $1 in the order of their names, each found by one step through the index, and
+/// how many entries they have, up to $3.
+const HOSTS: &str = "\
+WITH RECURSIVE hosts (host) AS (
+  SELECT (SELECT split_part(split_part(e.url, '://', 2), '/', 1) AS host FROM entries AS e
+    WHERE split_part(split_part(e.url, '://', 2), '/', 1) > $1 ORDER BY host LIMIT 1)
+  UNION ALL
+  SELECT (SELECT split_part(split_part(e.url, '://', 2), '/', 1) AS host FROM entries AS e
+    WHERE split_part(split_part(e.url, '://', 2), '/', 1) > h.host ORDER BY host LIMIT 1)
+  FROM hosts AS h WHERE h.host IS NOT NULL)
+SELECT left(h.host, 300), c.entries, c.bytes
+FROM (SELECT host FROM hosts WHERE host IS NOT NULL LIMIT $2) AS h
+CROSS JOIN LATERAL (
+  SELECT count(*) AS entries, coalesce(sum(counted.object_size), 0)::bigint AS bytes
+  FROM (SELECT e.object_size FROM entries AS e
+    WHERE split_part(split_part(e.url, '://', 2), '/', 1) = h.host LIMIT $3) AS counted) AS c";
+
 /// The text of an entry, to be found by its words.
 #[derive(Debug)]
 pub(in crate::tier) struct EntryText {
@@ -116,6 +133,28 @@ pub(in crate::tier) struct TierHit {
     pub(in crate::tier) excerpt: String,
 }
 
+/// Which hosts are listed.
+#[derive(Clone, Debug)]
+pub struct TierHostsQuery {
+    /// The host before the first one; empty for all.
+    pub after: String,
+    /// The number of hosts.
+    pub limit: usize,
+    /// The largest number of entries that are counted of each.
+    pub counted: usize,
+}
+
+/// A host with entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tier) struct TierHost {
+    /// Its name, with the port unless that is the default one.
+    pub(in crate::tier) host: String,
+    /// The number of entries, or the largest that is counted.
+    pub(in crate::tier) entries: u64,
+    /// The length of the objects of the counted entries.
+    pub(in crate::tier) bytes: u64,
+}
+
 /// The configuration of PostgreSQL for a page in this language.
 pub(super) fn configuration(language: Option<&str>) -> &'static str {
     let tag = language.unwrap_or_default().to_ascii_lowercase();
@@ -133,6 +172,23 @@ impl CatalogueClient {
     ) -> Result<Vec<TierHit>, TierError> {
         let found = timeout(SEARCH_WITHIN, self.search_now(wanted)).await;
         found.unwrap_or(Err(TierError::Timeout))
+    }
+
+    /// Lists hosts by name, over a connection of its own. Dropping the future ends it.
+    pub(in crate::tier) async fn hosts(
+        &self,
+        wanted: &TierHostsQuery,
+    ) -> Result<Vec<TierHost>, TierError> {
+        let listed = async {
+            let client = self.connect().await?;
+            let [limit, counted] = [wanted.limit, wanted.counted]
+                .map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+            let values: [(&(dyn ToSql + Sync), Type); 3] =
+                [(&wanted.after, Type::TEXT), (&limit, Type::INT8), (&counted, Type::INT8)];
+            let rows = client.query_typed(HOSTS, &values).await.map_err(|error| fault(&error))?;
+            Ok(rows.iter().filter_map(host).collect())
+        };
+        timeout(SEARCH_WITHIN, listed).await.unwrap_or(Err(TierError::Timeout))
     }
 
     async fn search_now(&self, wanted: &TierQuery) -> Result<Vec<TierHit>, TierError> {
@@ -168,6 +224,11 @@ impl CatalogueClient {
         let rows = rows.map_err(|error| fault(&error))?;
         Ok(rows.iter().filter_map(hit).collect())
     }
+}
+
+fn host(row: &tokio_postgres::Row) -> Option<TierHost> {
+    let number = |index| u64::try_from(row.try_get::<_, i64>(index).ok()?).ok();
+    Some(TierHost { host: row.try_get(0).ok()?, entries: number(1)?, bytes: number(2)? })
 }
 
 fn hit(row: &tokio_postgres::Row) -> Option<TierHit> {

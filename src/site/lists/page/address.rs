@@ -43,6 +43,8 @@ pub struct ListFilter {
     pub text: String,
     /// Whether only pages are listed, without sub-resources.
     pub pages_only: bool,
+    /// Whether the list is one of all nodes of the archive tier.
+    pub is_everywhere: bool,
     /// Whether entries that the configuration excludes from lists are listed, too.
     pub all: bool,
     /// Further filters as (name, value), as they were given.
@@ -65,6 +67,7 @@ impl ListAddress {
             ("text", &self.filter.text),
             ("pages", if self.filter.pages_only { "1" } else { "" }),
             ("all", if self.filter.all { "1" } else { "" }),
+            ("scope", if self.filter.is_everywhere { "all" } else { "" }),
             ("after", self.after.as_deref().unwrap_or_default()),
             ("before", &trail),
         ];
@@ -217,6 +220,7 @@ mod tests {
                 kind: Some(ContentClass::Image),
                 text: "a&b c".into(),
                 pages_only: true,
+                is_everywhere: false,
                 all: true,
                 others: vec![("status", "4xx".into()), ("until", "2026-11-20".into())],
             },
