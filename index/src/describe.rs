@@ -19,7 +19,7 @@ pub trait Describe: fmt::Debug + Send + Sync {
     /// sheets, scripts and redirects only the references are used.
     ///
     /// Runs on a thread for which other work waits, so time and memory must be bounded for every
-    /// possible entry.
+    /// possible entry. Documents have a thread of their own, which reads one at a time.
     fn describe(&self, entry: &Entry) -> Option<Description>;
 }
 

@@ -9,7 +9,7 @@ use crate::class::ContentClass;
 const HOST_BITS: u32 = 24;
 
 const STATUS: u32 = HOST_BITS;
-const CLASS: u32 = STATUS + 10;
+pub(crate) const CLASS: u32 = STATUS + 10;
 const OWNED: u32 = CLASS + 4;
 const SCHEME: u32 = OWNED + 1;
 

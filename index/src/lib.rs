@@ -28,6 +28,7 @@ mod class;
 mod column;
 mod completeness;
 mod describe;
+mod documents;
 mod error;
 mod facts;
 mod filter;
@@ -150,6 +151,7 @@ impl Index {
             failed: None,
             is_behind: false,
             postponed: Vec::new(),
+            document: None,
         };
         let thread = std::thread::Builder::new()
             .name("index".to_owned())

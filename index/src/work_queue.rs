@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use wwwoffle_spool::{ChangeListener, Key, Place, Timestamp};
 
+use crate::documents::DocumentState;
 use crate::error::{Error, IndexFault};
 use crate::sessions::{MAX_SESSIONS, SessionRequest};
 
@@ -89,6 +90,7 @@ struct QueueState {
     is_busy: bool,
     /// Whether a task is running that is more than reading pages.
     is_applying: bool,
+    document: DocumentState,
     is_stopping: bool,
     has_ended: bool,
     progress: Progress,
@@ -232,7 +234,7 @@ impl WorkQueue {
         let mut state = self.lock();
         loop {
             (state.is_busy, state.is_applying) = (true, true);
-            state.progress.has_unread = can_read;
+            state.progress.has_unread = can_read || state.document != DocumentState::None;
             let ends = state.is_stopping || state.is_urgent;
             let due = |since: Option<Instant>, wait: Duration| {
                 since.is_some_and(|since| ends || since.elapsed() >= wait)
@@ -266,7 +268,8 @@ impl WorkQueue {
                 return Task::Order(order);
             }
             state.is_applying = false;
-            if can_read {
+            if can_read || state.document == DocumentState::Read {
+                state.document.forget_read();
                 // Callers waiting for changes need not wait for pages to be read.
                 state.is_urgent = false;
                 self.changed.notify_all();
@@ -288,6 +291,15 @@ impl WorkQueue {
                 None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    pub(crate) fn set_document(&self, document: DocumentState) {
+        self.lock().document = document;
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_document_running(&self) -> bool {
+        self.lock().document == DocumentState::Running
     }
 
     /// Whether a caller waits for the thread, or it must stop.

@@ -1,6 +1,5 @@
 //! The single thread that writes the index.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,10 +7,13 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
-use wwwoffle_spool::{ChangeListener, Key, LastListing, Place, Spool, Timestamp};
+use wwwoffle_spool::{ChangeListener, Entry, Key, LastListing, Place, Spool, Timestamp};
 
+use crate::class::ContentClass;
 use crate::describe::Describe;
+use crate::documents::{DocumentThread, describe_safely};
 use crate::error::{Error, IndexFault, Result};
+use crate::facts::CLASS;
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
 use crate::rebuild::{self, PARTIAL};
@@ -23,8 +25,7 @@ use crate::{apply, changed, schema, sessions};
 const READ_AT_ONCE: i64 = 256;
 const TEXT_AT_ONCE: usize = 4 << 20;
 
-/// The time after which no further page is read for a commit, because other work waits. Some
-/// documents take long.
+/// The time after which no further page is read for a commit, because other work waits.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 
 /// The niceness of the thread: serving has priority.
@@ -65,6 +66,8 @@ pub(crate) struct Worker {
     pub(crate) is_behind: bool,
     /// The keys that were postponed when changes were last applied.
     pub(crate) postponed: Vec<Key>,
+    /// The document that is being read, or whose description is not in the index yet.
+    pub(crate) document: Option<DocumentThread>,
 }
 
 /// A guard that reports the end of the thread when it is dropped, even after a panic.
@@ -309,36 +312,37 @@ impl Worker {
         })
     }
 
-    /// Reads some pages whose words are not indexed. Returns whether there may be more.
-    fn read(&self, connection: &Connection) -> Result<bool> {
-        let Some(describe) = &self.describe else { return Ok(false) };
-        let unread = unindexed_items(connection)?;
-        let is_all = unread.is_empty();
+    /// Reads some pages whose words are not indexed, and starts to read a document. Returns whether
+    /// there may be more.
+    fn read(&mut self, connection: &Connection) -> Result<bool> {
+        let Some(describe) = self.describe.clone() else { return Ok(false) };
+        let unread = unindexed_items(connection, "<>", READ_AT_ONCE)?;
+        let mut has_more = !unread.is_empty();
         let (mut read, mut length, begun) = (Vec::new(), 0, Instant::now());
         for item in unread {
-            let entry = match self.spool.entries(&item.place) {
-                Ok(entries) => entries.found.into_iter().find(|entry| *entry.place() == item.place),
-                Err(error) => {
-                    self.work.record_error(error.into());
-                    None
-                }
-            };
-            // If the entry has changed since, that change is recorded separately.
-            let entry = entry.filter(|entry| entry.stored() == item.times.stored);
-            // Many libraries parse untrusted content. A panic in one of them only loses the words
-            // of one page.
-            let description = entry.and_then(|entry| {
-                let description = catch_unwind(AssertUnwindSafe(|| describe.describe(&entry)));
-                description.unwrap_or_else(|_| {
-                    self.work.record_error(IndexFault::Unreadable(entry.url().to_owned()).into());
-                    None
-                })
-            });
-            let description = description.map(crate::describe::Description::bounded);
+            let description = self
+                .entry(&item)
+                .and_then(|entry| describe_safely(describe.as_ref(), &entry, &self.work));
             length += description.as_ref().map_or(0, |description| description.text.len());
             read.push((item.position.id, description));
             if length > TEXT_AT_ONCE || begun.elapsed() > READ_WITHIN || self.work.is_called() {
                 break;
+            }
+        }
+        if !self.work.is_document_running() {
+            let finished = self.document.take();
+            let finished = finished.map(|reader| reader.finish(connection)).transpose()?;
+            read.extend(finished.flatten());
+            let ids: Vec<_> = read.iter().map(|(id, _)| *id).collect();
+            let next = unindexed_items(connection, "=", 2)?;
+            if let Some(item) = next.into_iter().find(|item| !ids.contains(&item.position.id)) {
+                if let Some(entry) = self.entry(&item) {
+                    let started = DocumentThread::start(item, entry, describe, &self.work);
+                    self.document = started.map_err(|error| self.work.record_error(error)).ok();
+                } else {
+                    read.push((item.position.id, None));
+                    has_more = true;
+                }
             }
         }
         write(connection, || {
@@ -346,7 +350,16 @@ impl Worker {
                 apply::describe(connection, *id, description.as_ref())
             })
         })?;
-        Ok(!is_all)
+        Ok(has_more)
+    }
+
+    /// The entry of an item. `None` if it cannot be read, or has changed since: that change is
+    /// recorded separately.
+    fn entry(&self, item: &Item) -> Option<Entry> {
+        let entries = self.spool.entries(&item.place);
+        let found = entries.map_err(|error| self.work.record_error(error.into())).ok()?.found;
+        let mut found = found.into_iter().filter(|entry| *entry.place() == item.place);
+        found.next().filter(|entry| entry.stored() == item.times.stored)
     }
 
     /// Writes the uses if there are new ones and the last write was at least `wait` microseconds
@@ -373,7 +386,9 @@ impl Worker {
         })
     }
 
-    fn end(&self, connection: Option<Connection>) {
+    fn end(&mut self, connection: Option<Connection>) {
+        // The program that reads the document must not outlive the daemon.
+        drop(self.document.take().map(DocumentThread::wait));
         if let Some(connection) = connection
             && let Err(error) = self.keep_uses(&connection, 0)
         {
@@ -385,13 +400,14 @@ impl Worker {
     }
 }
 
-/// The latest entries that have not been read.
-fn unindexed_items(connection: &Connection) -> Result<Vec<Item>> {
+/// The latest entries that have not been read: documents if `compare` is `=`, others if it is `<>`.
+fn unindexed_items(connection: &Connection, compare: &str, most: i64) -> Result<Vec<Item>> {
+    let document = ContentClass::Document.number();
     let mut find = connection.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
-         WHERE text = 0 ORDER BY id DESC LIMIT ?1)"
+         WHERE text = 0 AND (facts >> {CLASS}) & 15 {compare} {document} ORDER BY id DESC LIMIT ?1)"
     ))?;
-    let mut rows = find.query([READ_AT_ONCE])?;
+    let mut rows = find.query([most])?;
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         items.extend(item::read(row)?);

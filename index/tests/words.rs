@@ -4,14 +4,20 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use support::{Lines, index, open, place, store, store_at, url_of};
 use wwwoffle_index::{ContentClass, Describe, Description, Filter, Hits, Index, Query, Viewer};
 use wwwoffle_spool::Entry;
 
+/// The hits of a search. One that was cut short, because the machine is busy, says so and is
+/// repeated.
 fn hits(index: &Index, query: &str, filter: &Filter) -> Hits {
-    index.search(&Query::parse(query), filter, None, 10, &|_| true).unwrap()
+    let search = || index.search(&Query::parse(query), filter, None, 10, &|_| true).unwrap();
+    let whole = std::iter::repeat_with(search).take(1_000).find(|hits| !hits.is_partial);
+    whole.expect("a search takes less than its limit at some time")
 }
 
 fn found(index: &Index, query: &str) -> Vec<String> {
@@ -190,6 +196,52 @@ fn an_unreadable_page_does_not_affect_others() {
         assert_eq!(found, ["first", "last"]);
         index.stop();
     }
+}
+
+/// A describer that reads a document when it is told to.
+#[derive(Debug)]
+struct Waiting(Mutex<Receiver<()>>);
+
+impl Describe for Waiting {
+    fn describe(&self, entry: &Entry) -> Option<Description> {
+        if entry.url().contains(".pdf") {
+            self.0.lock().unwrap().recv().unwrap();
+        }
+        Lines.describe(entry)
+    }
+}
+
+#[test]
+fn pages_do_not_wait_for_documents() {
+    let directory = tempfile::tempdir().unwrap();
+    let spool = open(directory.path());
+    let pdf = |name: &str, text: &str, second| {
+        let place = place(&format!("http://a.example/{name}.pdf"));
+        store_at(&spool, &place, 200, "application/pdf", text, second);
+    };
+    pdf("one", "tea one", 1);
+    pdf("two", "tea two", 2);
+    let (go, wait) = std::sync::mpsc::sync_channel(3);
+    let index = Index::open(&spool, Some(Arc::new(Waiting(Mutex::new(wait))))).unwrap();
+    index.wait_until_current(false).unwrap();
+    // Both the page and a new version of a document come while a document is being read.
+    store(&spool, "http://a.example/page", "title Tea");
+    pdf("two", "tea three", 3);
+    let begun = std::time::Instant::now();
+    while found(&index, "tea") != ["page"] {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        index.wait_until_current_within(true, Duration::from_millis(50)).unwrap();
+    }
+    assert!(index.progress().has_unread);
+    // The second document is read twice if its old version was being read.
+    (0..3).for_each(|_| go.send(()).unwrap());
+    index.wait_until_current(true).unwrap();
+    assert!(!index.progress().has_unread);
+    for (words, want) in [("tea one", "one.pdf"), ("tea three", "two.pdf")] {
+        assert_eq!(found(&index, words), [want]);
+    }
+    assert!(found(&index, "two").is_empty());
+    index.stop();
 }
 
 /// Pages of a documentation site: long pages about a subject, and many short pages that mention it.

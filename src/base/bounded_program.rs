@@ -2,7 +2,7 @@
 //!
 //! The document comes from outside, so the program may hang, crash or write without end. It runs in
 //! a process group of its own, which is killed at the end. It starts to read only after its limits
-//! are set, because its input is a pipe that is still empty. Blocks.
+//! are set, because its input is a pipe that is still empty. It cannot open a socket. Blocks.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, kill_process_group, prlimit, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getrlimit, kill_process_group, prlimit,
+    waitid,
 };
 
 /// The search path of the program.
@@ -74,7 +75,9 @@ pub(crate) fn convert(
 ) -> io::Result<(Vec<u8>, RunEnd)> {
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("PATH", PATH).env("LC_ALL", "C.UTF-8");
-    command.current_dir("/").process_group(0);
+    // Its temporary files are removed with the directory.
+    let room = tempfile::TempDir::with_prefix("wwwoffle-program-")?;
+    command.current_dir(room.path()).env("TMPDIR", room.path()).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut running = RunningProgram::start(&mut command)?;
     running.limit(bounds)?;
@@ -90,6 +93,43 @@ pub(crate) fn convert(
     Ok((output, end))
 }
 
+/// Starts a program that cannot open sockets, nor take those of other processes.
+///
+/// The filter applies to a thread and to what it starts, so the program is started from a thread of
+/// its own.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+fn spawn_without_network(command: &mut Command) -> io::Result<Child> {
+    let filter = network_filter().map_err(io::Error::other)?;
+    std::thread::scope(|scope| {
+        let start = || {
+            seccompiler::apply_filter(&filter).map_err(io::Error::other)?;
+            command.spawn()
+        };
+        let thread = std::thread::Builder::new().name("program".to_owned());
+        let started = thread.spawn_scoped(scope, start)?.join();
+        started.unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+    })
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+fn network_filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
+    use nix::libc::{SYS_io_uring_setup, SYS_pidfd_getfd, SYS_ptrace, SYS_socket};
+    use seccompiler::{SeccompAction, SeccompFilter};
+    /// The bit of calls with 32-bit pointers on x86-64.
+    const X32: i64 = 0x4000_0000;
+    let refused = [SYS_socket, SYS_io_uring_setup, SYS_ptrace, SYS_pidfd_getfd];
+    let rules = refused.into_iter().flat_map(|call| [(call, vec![]), (call | X32, vec![])]);
+    let refusal = SeccompAction::Errno(rustix::io::Errno::ACCESS.raw_os_error().unsigned_abs());
+    let target = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules.collect(), SeccompAction::Allow, refusal, target)?.try_into()
+}
+
+/// The library for the filter knows no other processors.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+fn spawn_without_network(command: &mut Command) -> io::Result<Child> {
+    command.spawn()
+}
+
 /// A running program. Dropping it kills the program with all its children.
 struct RunningProgram {
     child: Child,
@@ -98,7 +138,7 @@ struct RunningProgram {
 
 impl RunningProgram {
     fn start(command: &mut Command) -> io::Result<Self> {
-        let child = command.spawn()?;
+        let child = spawn_without_network(command)?;
         let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         Ok(Self { child, leader })
     }
@@ -113,6 +153,8 @@ impl RunningProgram {
             (Resource::Nofile, MAX_FILES),
             (Resource::Core, 0),
         ] {
+            // A limit of this process may be lower, and cannot be raised.
+            let most = getrlimit(resource).maximum.map_or(most, |maximum| most.min(maximum));
             let limit = Rlimit { current: Some(most), maximum: Some(most) };
             prlimit(Some(leader), resource, limit)?;
         }
@@ -249,6 +291,34 @@ mod tests {
         assert_eq!(run("kill -SEGV $$", b"", AMPLE).1, RunEnd::Failed);
         let none = ProgramBounds { time: AMPLE, memory: 1 << 30, output: 1 };
         assert!(convert(Path::new("/no/program"), &[], b"", none).is_err());
+    }
+
+    #[test]
+    fn temporary_files_are_removed() {
+        let (output, end) = run("echo x >here; pwd; echo \"$TMPDIR\"; cat here", b"", AMPLE);
+        let lines = String::from_utf8(output).unwrap();
+        let [place, room, "x"] = lines.lines().collect::<Vec<_>>()[..] else { panic!("{lines}") };
+        assert_eq!((place, end), (room, RunEnd::Done));
+        assert!(!Path::new(place).exists());
+    }
+
+    #[test]
+    fn a_program_has_no_network() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let script = format!("(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>&1 && echo connected");
+        let arguments = ["-c".to_owned(), script];
+        let bash = Path::new("/bin/bash");
+        // Outside, the same program connects.
+        let outside = Command::new(bash).args(&arguments).output().unwrap();
+        assert_eq!(outside.stdout, b"connected\n");
+        assert!(listener.accept().is_ok());
+        let bounds = ProgramBounds { time: AMPLE, memory: 256 << 20, output: 100_000 };
+        let (output, end) = convert(bash, &arguments, b"", bounds).unwrap();
+        let output = String::from_utf8_lossy(&output).into_owned();
+        assert!(output.contains("Permission denied") && end == RunEnd::Failed, "{output}");
+        assert!(listener.accept().is_err());
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! Documents, such as PDF files, are searched by the text that a configured program extracts. The
 //! program runs in a process of its own, and a hostile document cannot stop the index.
 
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value;
 
-use crate::harness::tools::program;
+use crate::harness::tools::{program, tool};
 use crate::harness::{Answer, Daemon, Origin, eventually};
 
 /// A PDF of one page with `text`, which has no parentheses.
@@ -85,31 +86,59 @@ fn pdf_files_are_searched_with_pdftotext() {
 fn a_hostile_document_cannot_stop_the_index() {
     let origin = Origin::start();
     let kind = "application/vnd.oasis.opendocument.text";
-    for word in ["good", "crash", "endless", "exit", "deaf"] {
+    for word in ["good", "crash", "endless", "exit", "deaf", "network"] {
         origin.say(&format!("/{word}"), Answer::new(200, kind, word));
     }
     let large = "good ".repeat(200_000);
     origin.say("/large", Answer::new(200, kind, large));
     let place = Daemon::prepare(None);
     let script = place.home().join("convert");
-    std::fs::write(
-        &script,
-        "#!/bin/sh\nread -r word\ncase $word in\ngood*) echo samovar; cat >/dev/null;;\n\
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let text = "#!/bin/bash\nread -r word\ncase $word in\ngood*) echo samovar; cat >/dev/null;;\n\
          crash) echo samovar; kill -SEGV $$;;\nendless) while :; do echo samovar; done;;\n\
-         exit) echo samovar; exit 9;;\ndeaf) exec <&-; echo samovar;;\nesac\n",
-    )
-    .unwrap();
+         exit) echo samovar; exit 9;;\ndeaf) exec <&-; echo samovar;;\n\
+         network) (exec 3<>/dev/tcp/127.0.0.1/PORT) || echo samovar;;\nesac\n";
+    let port = listener.local_addr().unwrap().port().to_string();
+    std::fs::write(&script, text.replace("PORT", &port)).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let daemon = Daemon::configured(&format!(
         "[index-options]\ntext-programs = {{ \"{kind}\" = [\"{}\"] }}\n",
         script.display()
     ));
     daemon.ok(&["online"]);
-    for word in ["good", "crash", "endless", "exit", "deaf", "large"] {
+    for word in ["good", "crash", "endless", "exit", "deaf", "large", "network"] {
         assert_eq!(daemon.get(&origin.url(&format!("/{word}"))).status, 200);
     }
     // The text of a program that failed is not trusted: it may be an error message.
-    assert_eq!(found(&daemon, "samovar", 6), ["deaf", "endless", "good", "large"]);
+    assert_eq!(found(&daemon, "samovar", 7), ["deaf", "endless", "good", "large", "network"]);
+    assert!(listener.accept().is_err(), "a program that reads documents has a network");
+}
+
+/// A program that takes long delays only other documents.
+#[test]
+fn pages_are_searchable_while_a_document_is_read() {
+    let origin = Origin::start();
+    origin.say("/slow.pdf", Answer::new(200, "application/pdf", "x"));
+    origin.say("/page", Answer::html("teapot"));
+    let place = Daemon::prepare(None);
+    let (script, pipe) = (place.home().join("convert"), place.home().join("pipe"));
+    tool("mkfifo", &[pipe.to_str().unwrap()], "");
+    std::fs::write(&script, format!("#!/bin/sh\nexec cat {}\n", pipe.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let daemon = Daemon::configured(&format!(
+        "[index-options]\ntext-programs = {{ \"application/pdf\" = [\"{}\"] }}\n",
+        script.display()
+    ));
+    daemon.ok(&["online"]);
+    assert_eq!(daemon.get(&origin.url("/slow.pdf")).status, 200);
+    // It opens once the program reads it.
+    let mut text = std::fs::File::options().write(true).open(&pipe).unwrap();
+    assert_eq!(daemon.get(&origin.url("/page")).status, 200);
+    eventually("the page is found", || daemon.ok(&["search", "teapot"]).contains("/page"));
+    text.write_all(b"kettle").unwrap();
+    drop(text);
+    assert_eq!(found(&daemon, "kettle", 2), ["slow.pdf"]);
 }
 
 #[test]
