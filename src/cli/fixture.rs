@@ -50,8 +50,9 @@ pub(super) fn run(typed: &RunArgs, context: &mut VerbContext<'_>) -> VerbResult 
     let directory = TempDir::with_prefix("wwwoffle-run-")
         .map_err(|error| VerbFailure::failed("no temporary directory can be made", &error))?;
     let served = serve_command(typed, &fixture, directory.path(), (settings, terminal));
-    // Whatever failed, nothing that was recorded is lost.
-    let written = fixture.save();
+    // Whatever failed, nothing that was recorded is lost, neither now nor before.
+    let is_whole = served.as_ref().is_ok_and(|served| served.code == 0);
+    let written = fixture.save(is_whole, terminal);
     let ServedCommand { code, stopped } = served?;
     let report = fixture.session.report();
     let reported = typed
@@ -193,8 +194,9 @@ impl FixtureFile {
         Ok(authority)
     }
 
-    /// Writes the file if something was recorded.
-    fn save(&self) -> VerbResult<()> {
+    /// Writes the file if something was recorded. The recording of a command that failed does not
+    /// replace an earlier one.
+    fn save(&self, is_whole: bool, terminal: &mut Terminal<'_>) -> VerbResult<()> {
         let Some(mut fixture) = self.session.recorded() else { return Ok(()) };
         let known = self.authority.as_deref().and_then(|text| self.check_authority(text).ok());
         let authority = match known {
@@ -204,7 +206,16 @@ impl FixtureFile {
         let authority = authority
             .map_err(|error| VerbFailure::failed("no certificate authority can be made", &error))?;
         fixture.settings.authority = Some(authority.secret_text());
-        fixture.write(&self.path, &options(false)).map_err(|error| cannot_write(&error))
+        let is_partial = !is_whole && self.used == FixtureUse::Record && self.path.exists();
+        let path =
+            if is_partial { self.path.with_extension("partial.wacz") } else { self.path.clone() };
+        fixture.write(&path, &options(false)).map_err(|error| cannot_write(&error))?;
+        if is_partial {
+            let name = shown::line(&path.to_string_lossy());
+            let told = "the command failed, so the earlier recording stays; this one is";
+            writeln!(terminal.stderr, "wwwoffle: {told} {name}")?;
+        }
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Request, Response};
@@ -160,6 +161,14 @@ pub trait ProxyServer: fmt::Debug + Send + Sync {
         &self,
         stream: TlsStream<TokioIo<Upgraded>>,
         version: HttpVersion,
+        connection: ClientConnection,
+    ) -> ServerFuture<hyper::Result<()>>;
+
+    /// Serves HTTP/1 without TLS. The connection begins with the bytes `first`.
+    fn speak_plain(
+        &self,
+        stream: TokioIo<Upgraded>,
+        first: Bytes,
         connection: ClientConnection,
     ) -> ServerFuture<hyper::Result<()>>;
 

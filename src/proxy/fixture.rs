@@ -95,7 +95,11 @@ pub(super) fn refuse_host(context: &ProxyContext, origin: &Origin) -> Option<Res
     if CanonicalUrl::parse(&url, &context.base.local).is_ok_and(|url| is_noise(context, &url)) {
         return Some(refuse_noise());
     }
-    if session.records() || context.clients.tls.authority.permits(&origin.host) {
+    let host = origin.host.to_ascii_lowercase();
+    if session.records()
+        || context.clients.tls.authority.permits(&origin.host)
+        || session.hosts_with("http:").contains(&host)
+    {
         return None;
     }
     Some(missing(session, &connect(origin)))
@@ -118,14 +122,26 @@ fn connect(origin: &Origin) -> FixtureRequest {
     FixtureRequest { method: Method::CONNECT, url, fields: HeaderMap::new(), body: Bytes::new() }
 }
 
-/// Reports that a connection cannot be recorded because it is not HTTPS.
-pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) {
-    let Some(session) = &context.traffic.fixture else { return };
+/// Reports that a connection cannot be recorded because it is not HTTP. Returns whether it may be
+/// passed on.
+pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) -> bool {
+    let Some(session) = &context.traffic.fixture else { return true };
     if session.records() {
         session.note_unrecorded(&Method::CONNECT, &origin.to_string(), "not HTTP inside TLS");
     } else {
         session.note_missing(&connect(origin));
     }
+    session.records()
+}
+
+/// Whether a connection that begins with these bytes is HTTP without TLS, which is recorded too.
+/// Some clients open a tunnel for `http:` and `ws:`.
+pub(super) fn speaks_plain_http(context: &ProxyContext, bytes: &[u8]) -> bool {
+    let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+    context.traffic.fixture.is_some()
+        && (3..=20).contains(&method.len())
+        && method.len() < bytes.len()
+        && method.iter().all(u8::is_ascii_uppercase)
 }
 
 /// Reports a request for a WebSocket that the origin answered without opening one.
@@ -206,7 +222,7 @@ async fn read_request(
     if session.records() {
         session.note_unrecorded(&asked.method, &asked.url, why);
     } else {
-        session.note_missing(&asked);
+        session.note_missing_because(&asked, vec![why.to_owned()]);
     }
     Err(reply::plain(413, why))
 }

@@ -71,6 +71,9 @@ impl InterceptedConnection {
             Ok(opening) => opening,
             Err(error) => return debug!(%error, "the client left before it sent anything"),
         };
+        if hello.is_none() && fixture::speaks_plain_http(&self.context, &bytes) {
+            return self.speak_plain(client, bytes).await;
+        }
         let course = |hello| plan_course(&self.context, self.connection.peer, &self.site, hello);
         match hello.map_or(Course::PassOn, course) {
             Course::Answer(site, hello, config) => {
@@ -79,10 +82,21 @@ impl InterceptedConnection {
             }
             Course::PassOn => {
                 let Self { context, origin, connection, .. } = &self;
-                fixture::note_tunnel(context, origin);
-                tunnel::pass_on(context, origin, connection, client, &bytes).await;
+                if fixture::note_tunnel(context, origin) {
+                    tunnel::pass_on(context, origin, connection, client, &bytes).await;
+                }
             }
             Course::Close => {}
+        }
+    }
+
+    /// Serves HTTP without TLS inside the connection. Its `Host` fields name the origin, as on a
+    /// redirected connection.
+    async fn speak_plain(self, client: TokioIo<Upgraded>, bytes: Vec<u8>) {
+        let connection = self.connection.redirected(([0, 0, 0, 0], self.origin.port).into());
+        let peer = connection.peer;
+        if let Err(error) = self.server.speak_plain(client, bytes.into(), connection).await {
+            note_end(&self.context, peer, &self.origin.host, &error);
         }
     }
 

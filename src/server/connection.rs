@@ -45,12 +45,12 @@ where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     match version {
-        HttpVersion::Http1 => speak_http1(context, stream, connection).await,
+        HttpVersion::Http1 => speak_http1(context, stream, Bytes::new(), connection).await,
         HttpVersion::Http2 => Box::pin(http2::serve(context, stream, connection)).await,
     }
 }
 
-/// Speaks HTTP/1.1, like [`speak`]. Parks the connection while it waits for its next request.
+/// Speaks HTTP/1.1, like [`speak`]. The bytes `first` were read from the stream before. Parks the connection while it waits for its next request.
 ///
 /// # Errors
 ///
@@ -58,12 +58,12 @@ where
 pub(super) async fn speak_http1<T>(
     context: &Arc<ServerContext>,
     mut stream: T,
+    mut first: Bytes,
     connection: ClientConnection,
 ) -> hyper::Result<()>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let mut first = Bytes::new();
     loop {
         let (lent, mut returned, timer) = LentStream::new(stream, first);
         // Boxed, so that a parked connection does not need its memory.

@@ -9,6 +9,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use rustls::ServerConfig;
 use rustls::server::Accepted;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
@@ -55,7 +56,7 @@ pub(super) async fn serve(
     match peeked {
         // Boxed, so that an idle client does not need the memory of the larger futures.
         Ok(Ok(1..)) if first != [HANDSHAKE] => {
-            log_result(Box::pin(speak_http1(&context, stream, connection)).await);
+            log_result(Box::pin(speak_http1(&context, stream, Bytes::new(), connection)).await);
         }
         Ok(Ok(1..)) => Box::pin(secure(&context, stream, connection, &host_of(address))).await,
         Ok(Ok(0)) => {}
@@ -89,7 +90,7 @@ pub(super) async fn secure<T>(
         }
         let (reader, writer) = split(stream);
         let again = join(std::io::Cursor::new(bytes).chain(reader), writer);
-        return log_result(Box::pin(speak_http1(context, again, connection)).await);
+        return log_result(Box::pin(speak_http1(context, again, Bytes::new(), connection)).await);
     };
     let Some(config) = tls_config(context, &hello, host) else { return };
     let handshake = StartHandshake::from_parts(hello, stream).into_stream(config);

@@ -13,6 +13,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -66,7 +67,7 @@ pub(super) async fn serve(
         Box::pin(secure(&context, stream, connection, destination)).await;
     } else {
         let connection = connection.redirected(destination);
-        log_result(Box::pin(speak_http1(&context, stream, connection)).await);
+        log_result(Box::pin(speak_http1(&context, stream, Bytes::new(), connection)).await);
     }
 }
 

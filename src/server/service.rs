@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hyper::body::Incoming;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper::{Request, Response};
@@ -10,7 +11,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::debug;
 use wwwoffle_url::CanonicalUrl;
 
-use super::connection::speak;
+use super::connection::{speak, speak_http1};
 use super::context::ServerContext;
 use super::front::secure;
 use crate::base::mode::Mode;
@@ -44,6 +45,16 @@ impl ProxyServer for Service {
     ) -> ServerFuture<hyper::Result<()>> {
         let context = Arc::clone(&self.0);
         Box::pin(async move { speak(&context, stream, version, connection).await })
+    }
+
+    fn speak_plain(
+        &self,
+        stream: TokioIo<Upgraded>,
+        first: Bytes,
+        connection: ClientConnection,
+    ) -> ServerFuture<hyper::Result<()>> {
+        let context = Arc::clone(&self.0);
+        Box::pin(async move { speak_http1(&context, stream, first, connection).await })
     }
 
     fn open_nested(

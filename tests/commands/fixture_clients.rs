@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use super::fixtures::Studio;
 use crate::harness::daemon::{Ran, run};
 use crate::harness::tools::{need_root, program, python_with};
-use crate::harness::{Answer, cannot_run, heavy};
+use crate::harness::{Answer, Origin, cannot_run, heavy};
 
 /// Runs `wwwoffle run` in a namespace whose only interface is its own loopback.
 fn without_a_way_out(studio: &Studio, arguments: &[&str]) -> Ran {
@@ -103,64 +103,91 @@ fn curl_is_replayed_without_a_network() {
     check_with_pages(&["sh", "-c", CURL]);
 }
 
-const REQUESTS: &str = "import requests\n\
-    s = requests.Session()\n\
-    r = s.get('URL/page'); print(r.status_code, sorted(r.headers.items()), r.text)\n\
-    print(s.get('URL/list?page=PAGE').json())\n\
-    r = s.post('URL/api', json={'a': 1}); print(r.status_code, r.json())\n";
-
-#[test]
-#[ignore = "needs root, unshare, ip and python3 with requests"]
-fn requests_of_python_is_replayed_without_a_network() {
-    python_with("requests");
-    check_with_pages(&["python3", "-c", REQUESTS]);
+/// A shell command that runs a test runner, and prints its output without its times.
+fn without_times(runner: &str) -> String {
+    format!(
+        "{runner} >out.txt; status=$?; \
+         sed -E 's/[0-9.]+ ?(m?s|seconds)\\b//g; s/duration_ms.*//' out.txt; exit $status"
+    )
 }
 
+/// Checks a test in a file, whose text has `URL` for the site and `PAGE` for the number of a page.
+/// It fails when it asks for a page that is not recorded.
+fn check_test(file: &str, text: &str, runner: &str) {
+    let replayed = Replayed::set();
+    let write = |page: &str| {
+        let text = text.replace("URL", &replayed.url).replace("PAGE", page);
+        std::fs::write(replayed.studio.place.home().join(file), text).unwrap();
+    };
+    let command = without_times(runner);
+    write("1");
+    let out = replayed.check(&["sh", "-c", &command]);
+    assert!(out.contains("201") && out.contains("got"), "{out}");
+    write("2");
+    replayed.fails_with_a_new_request(&["sh", "-c", &command]);
+}
+
+const PYTEST: &str = "import httpx, pytest, requests\n\
+    @pytest.mark.parametrize('client', [requests.Session, httpx.Client])\n\
+    def test_site(client):\n\
+    \x20   s = client()\n\
+    \x20   r = s.get('URL/page')\n\
+    \x20   print(r.status_code, sorted(r.headers.items()), r.text)\n\
+    \x20   assert r.headers['X-Test'] == 'one'\n\
+    \x20   assert s.get('URL/list?page=PAGE').json() == {'items': [1, 2]}\n\
+    \x20   r = s.post('URL/api', json={'a': 1})\n\
+    \x20   print(r.status_code, r.json())\n\
+    \x20   assert r.json() == {'got': {'a': 1}}\n";
+
 #[test]
-#[ignore = "needs root, unshare, ip and python3 with httpx"]
-fn httpx_is_replayed_without_a_network() {
-    python_with("httpx");
-    let script = REQUESTS.replace("import requests", "import httpx");
-    let script = script.replace("requests.Session()", "httpx.Client()");
-    check_with_pages(&["python3", "-c", &script]);
+#[ignore = "needs root, unshare, ip and python3 with pytest, requests and httpx"]
+fn a_pytest_is_replayed_without_a_network() {
+    for package in ["pytest", "requests", "httpx"] {
+        python_with(package);
+    }
+    check_test("test_site.py", PYTEST, "python3 -m pytest -q -s -p no:cacheprovider test_site.py");
 }
 
 /// `fetch` of Node reads the variables of the proxy since version 22.21. For older ones, the
 /// package undici does.
 const FETCH: &str = "const {EnvHttpProxyAgent, setGlobalDispatcher} = \
     require(process.env.UI_TEST_MODULES + '/undici');\n\
+    const test = require('node:test'), assert = require('node:assert');\n\
     setGlobalDispatcher(new EnvHttpProxyAgent());\n\
-    (async () => {\n\
+    test('the site', async () => {\n\
     let r = await fetch('URL/page'); console.log(r.status, [...r.headers], await r.text());\n\
-    console.log(await (await fetch('URL/list?page=PAGE')).json());\n\
+    assert.deepEqual(await (await fetch('URL/list?page=PAGE')).json(), {items: [1, 2]});\n\
     r = await fetch('URL/api', {method: 'POST', body: JSON.stringify({a: 1})});\n\
     console.log(r.status, await r.json());\n\
-    })()";
+    r = await fetch('PLAIN/page'); console.log(await r.text());\n\
+    })";
 
 #[test]
 #[ignore = "needs root, unshare, ip and node with undici"]
-fn fetch_of_node_is_replayed_without_a_network() {
+fn a_node_test_with_fetch_is_replayed_without_a_network() {
     let _node = program(&["node"]);
-    check_with_pages(&["node", "-e", FETCH]);
+    // This client opens a tunnel for `http:` too.
+    let plain = Origin::start();
+    plain.say("/page", Answer::html("<p>plain"));
+    let text = FETCH.replace("PLAIN", &plain.url(""));
+    check_test("site.test.js", &text, "node --test --test-reporter=tap site.test.js");
 }
 
-/// A page with a style sheet and a script that sends a POST, in Chromium driven by Playwright.
-const PLAYWRIGHT: &str = "const {chromium} = \
-    require(process.env.UI_TEST_MODULES + '/playwright-core');\n\
-    (async () => {\n\
-    const proxy = {server: process.env.https_proxy, bypass: '<-loopback>'};\n\
-    const browser = await chromium.launch({executablePath: 'CHROMIUM', proxy, \
-        args: ['--no-sandbox', '--disable-gpu']});\n\
-    const page = await browser.newPage({ignoreHTTPSErrors: true});\n\
+/// A page with a style sheet and a script that sends a POST, in Chromium.
+const PLAYWRIGHT: &str = "const {test, expect} = \
+    require(process.env.UI_TEST_MODULES + '/@playwright/test');\n\
+    test.use({ignoreHTTPSErrors: true,\n\
+    proxy: {server: process.env.https_proxy, bypass: '<-loopback>'},\n\
+    launchOptions: {executablePath: 'CHROMIUM', args: ['--no-sandbox', '--disable-gpu']}});\n\
+    test('the page', async ({page}) => {\n\
     await page.goto('URL/app');\n\
-    await page.waitForSelector('#done');\n\
-    console.log(await page.textContent('#done'));\n\
-    console.log(await page.evaluate(() => getComputedStyle(document.body).color));\n\
-    await browser.close();\n\
-    })()";
+    await expect(page.locator('#done')).toHaveText('201{\"got\":{\"a\":1}}');\n\
+    await expect(page.locator('body')).toHaveCSS('color', 'rgb(1, 2, 3)');\n\
+    console.log(await page.content());\n\
+    })";
 
 #[test]
-#[ignore = "needs root, unshare, ip, chromium and node with playwright-core"]
+#[ignore = "needs root, unshare, ip, chromium and node with @playwright/test"]
 fn a_playwright_test_is_replayed_without_a_network() {
     let chromium = crate::site::browser::browser();
     let _alone = heavy();
@@ -181,10 +208,12 @@ fn a_playwright_test_is_replayed_without_a_network() {
         p.textContent = r.status + await r.text(); document.body.append(p); })()",
         ),
     );
-    let script = PLAYWRIGHT.replace("URL", &replayed.url);
-    let script = script.replace("CHROMIUM", chromium.to_str().unwrap());
-    let out = replayed.check(&["node", "-e", &script]);
-    assert_eq!(out, "201{\"got\":{\"a\":1}}\nrgb(1, 2, 3)\n");
+    let spec = PLAYWRIGHT.replace("URL", &replayed.url);
+    let spec = spec.replace("CHROMIUM", chromium.to_str().unwrap());
+    std::fs::write(replayed.studio.place.home().join("app.spec.js"), spec).unwrap();
+    let runner = "node $UI_TEST_MODULES/@playwright/test/cli.js test --reporter=line app.spec.js";
+    let out = replayed.check(&["sh", "-c", &without_times(runner)]);
+    assert!(out.contains("1 passed") && out.contains("201{"), "{out}");
 }
 
 /// Makes a wheel and a package of npm. Prints them in base64, one a line.

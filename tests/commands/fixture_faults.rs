@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::fixtures::{Studio, report};
 use crate::harness::tools::program;
-use crate::harness::{After, Answer};
+use crate::harness::{After, Answer, Origin};
 
 /// Replaces text in a member of the ZIP. Text and replacement have the same length.
 fn patch(file: &Path, text: &str, by: &str) {
@@ -292,4 +292,70 @@ fn the_status_tells_of_every_failure() {
     let ran = studio.replay(&["--report", "no/report.json"], &script);
     assert_eq!(ran.status, 7, "{ran:?}");
     assert!(ran.err.contains("no/report.json cannot be written"), "{ran:?}");
+}
+
+/// Some clients open a tunnel for `http:` too.
+#[test]
+#[ignore = "needs curl"]
+fn plain_http_in_a_tunnel_is_recorded_and_replayed() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    let mut site = Origin::start();
+    site.say("/one", Answer::html("one"));
+    site.say("/two", Answer::html("two"));
+    let url = site.url("");
+    let script = format!("curl -sSf --proxytunnel {url}/one {url}/two");
+    let recorded = studio.record(&script);
+    assert!(recorded.err.contains("2 requests recorded"), "{recorded:?}");
+    site.stop();
+    let again = studio.replay(&["--fail-missing"], &script);
+    assert_eq!((again.status, again.out.as_str()), (0, "onetwo"), "{again:?}");
+    let other = studio.replay(&["--fail-missing"], &format!("curl -sS --proxytunnel {url}/three"));
+    assert!(other.status == 1 && other.err.contains("GET http://"), "{other:?}");
+    // What is not HTTP is reported, and no connection is opened.
+    let host = url.trim_start_matches("http://");
+    let raw = format!("printf not-http | curl -sS -x $http_proxy --proxytunnel telnet://{host}");
+    let ran = studio.replay(&["--fail-missing"], &raw);
+    assert!(ran.err.contains("no recorded response: CONNECT"), "{ran:?}");
+}
+
+/// A recording that breaks off does not replace a complete one.
+#[test]
+#[ignore = "needs curl"]
+fn a_failed_recording_leaves_the_earlier_one() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    for path in ["/one", "/two"] {
+        studio.site.origin.say(path, Answer::html(path));
+    }
+    let url = studio.site.url("");
+    let whole = format!("curl -sSf {url}/one {url}/two");
+    studio.record(&whole);
+    for (end, status) in [("exit 3", 3), ("kill -TERM $PPID; exec sleep 1000", 143)] {
+        let script = format!("curl -sSf {url}/one; {end}");
+        let line = ["--record", "site.wacz", "--replace", "--", "sh", "-c", &script];
+        let ran = studio.run(&line);
+        assert_eq!(ran.status, status, "{ran:?}");
+        assert!(ran.err.contains("site.partial.wacz"), "{ran:?}");
+        assert_eq!(studio.replay(&["--fail-missing"], &whole).status, 0);
+        let partial = studio.place.home().join("site.partial.wacz");
+        assert!(std::fs::remove_file(partial).is_ok());
+    }
+}
+
+/// A request that could not be recorded is no success, whether the recording is new or completed.
+#[test]
+#[ignore = "needs curl"]
+fn a_request_that_is_not_recorded_counts_as_missing() {
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    studio.site.origin.say("/one", Answer::html("one"));
+    studio.site.origin.say("/long", Answer::html("x".repeat(9_000)));
+    let url = studio.site.url("");
+    studio.record(&format!("curl -sSf {url}/one"));
+    let more = ["--fail-missing", "--record-missing", "--max-body", "1K", "--report", "r.xml"];
+    let ran = studio.replay(&more, &format!("curl -sSf {url}/one {url}/long"));
+    assert_eq!(ran.status, 1, "{ran:?}");
+    let report = std::fs::read_to_string(studio.place.home().join("r.xml")).unwrap();
+    assert!(report.contains("failures=\"1\"") && report.contains("not recorded"), "{report}");
 }

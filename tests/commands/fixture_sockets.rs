@@ -48,6 +48,8 @@ fn a_websocket_is_replayed_message_by_message() {
     let missing = &told["missing"][0];
     assert_eq!(missing["method"], "WEBSOCKET", "{told}");
     assert_eq!(missing["url"], studio.site.url("/socket"), "{told}");
+    let why = &missing["nearest"]["differences"][0];
+    assert_eq!(why, "JSON field \"now\" is \"6\", recorded \"5\"", "{told}");
     let ran = studio.replay(&["--fail-missing", "--ignore-field", "now"], &other);
     assert_eq!(ran.status, 0, "{ran:?}");
     // A GET for the same URL is another request.
