@@ -1,8 +1,9 @@
 //! Other programs open the same export: 50 pages of two sites, each with a style sheet and a
 //! picture.
 
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -41,13 +42,16 @@ fn pages() -> Vec<SitePage> {
         let (url, [red, green, blue]) = (format!("{site}/page/{number}?a=b&c={number}"), colour);
         let body = format!(
             "<!doctype html><html><head><title>{title}</title><link rel=\"stylesheet\" \
-             href=\"/style-{number}.css\"></head><body><p>text {number}</p>\
-             <img src=\"/picture-{number}.gif\" width=\"20\" height=\"20\"></body></html>"
+             href=\"/style-{number}.css\"></head><body><main><p>text {number}</p>\
+             <img src=\"/picture-{number}.gif\" width=\"20\" height=\"20\"></main></body></html>"
         );
-        let sheet = format!("body {{ color: rgb({red}, {green}, {blue}) }}").into_bytes();
+        let sheet = format!(
+            "body {{ color: rgb({red}, {green}, {blue}); background: white }}\
+             main {{ width: 200px; height: 100px; overflow: hidden }}"
+        );
         let files = [
             (url.clone(), "text/html", body.into_bytes()),
-            (format!("{site}/style-{number}.css"), "text/css", sheet),
+            (format!("{site}/style-{number}.css"), "text/css", sheet.into_bytes()),
             (format!("{site}/picture-{number}.gif"), "image/gif", gif(colour)),
         ];
         SitePage { url, title, colour, files }
@@ -79,53 +83,98 @@ fn pywb_replays_fifty_pages() {
     assert!(ran.status == 0 && ran.out.contains("replayed"), "{ran:?}");
 }
 
+/// A reader that serves an archive until its standard input ends.
+struct ServingReader(Child, u16);
+
+impl ServingReader {
+    /// Starts a script that prints its port, with this text as its standard input.
+    fn start(python: impl Into<std::ffi::OsString>, arguments: &[&str], input: &str) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives");
+        let (name, rest) = arguments.split_first().unwrap();
+        let mut command = plain(Command::new(python.into()));
+        command.arg(script.join(name)).args(rest);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(input.as_bytes()).unwrap();
+        let (mut said, mut line) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        while said.read_line(&mut line).unwrap() > 0 {
+            if let Ok(port) = line.trim().parse() {
+                child.stdout = Some(said.into_inner());
+                return Self(child, port);
+            }
+            assert!(!line.starts_with("wrong"), "{line}");
+            line.clear();
+        }
+        panic!("{name:?} does not serve: {:?}", child.wait());
+    }
+
+    fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.1)
+    }
+}
+
+impl Drop for ServingReader {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ended = self.0.wait();
+    }
+}
+
+/// The proxy, a folder, single files, pywb, replayweb.page and kiwix-serve show the same pictures of
+/// all pages.
 #[test]
-#[ignore = "needs node, chromium and npm packages"]
-fn replayweb_page_shows_fifty_pages() {
+#[ignore = "needs node, chromium, npm packages, pywb, warc2zim and kiwix-serve"]
+fn fifty_pages_look_the_same_in_all_readers() {
     let (node, chromium, modules) = (program(&["node", "nodejs"]), browser(), modules());
+    let (kiwix, python) = (program(&["kiwix-serve"]), python_with("pywb"));
+    // The dependencies of warc2zim do not fit those of the other tools.
+    let Some(zim) = std::env::var_os("ZIM_PYTHON") else {
+        cannot_run("set ZIM_PYTHON to a Python with warc2zim");
+    };
     let viewer = modules.join("replaywebpage");
     if !viewer.join("sw.js").is_file() {
         cannot_run("the package replaywebpage is not in UI_TEST_MODULES");
     }
     let _alone = heavy();
-    let daemon = Daemon::prepare(None);
+    let mut daemon = Daemon::prepare(None);
     let pages = pages();
-    let archive = exported(&daemon, &pages, "site.wacz");
-    let told = pages
-        .iter()
-        .map(|page| json!({"url": page.url, "title": page.title, "colour": page.colour}));
+    let wacz = exported(&daemon, &pages, "site.wacz");
+    let at_home = |name: &str| daemon.home().join(name).to_str().unwrap().to_owned();
+    let (warc, folder) = (at_home("site.warc.gz"), at_home("stick"));
+    daemon.ok(&["export", &warc]);
+    daemon.ok(&["export", &format!("{folder}/")]);
+    let pictured = pages.iter().enumerate().map(|(number, page)| {
+        let file = at_home(&format!("{number}.html"));
+        daemon.ok(&["export", "--page", &page.url, &file]);
+        json!({"url": page.url, "title": page.title, "colour": page.colour, "file": file})
+    });
+    let pictured: Vec<_> = pictured.collect();
+    daemon.up();
+    daemon.ok(&["offline"]);
+    let rows = pages.iter().flat_map(|page| &page.files);
+    let rows = rows.map(|(url, _, body)| format!("{url}\t{}\n", BASE64_STANDARD.encode(body)));
+    let rows = rows.chain(["\n".to_owned()]).collect::<String>();
+    let arguments = ["zim.py", kiwix.to_str().unwrap(), &warc, &pages[0].url];
+    let zim = ServingReader::start(zim, &arguments, &rows);
+    let pywb = ServingReader::start(python.get_program(), &["archive.py", &wacz], "");
     let settings = json!({
         "modules": modules,
         "viewer": viewer,
         "chromium": chromium,
         "home": daemon.home(),
-        "archive": archive,
-        "pages": told.collect::<Vec<_>>(),
+        "out": Path::new(env!("CARGO_TARGET_TMPDIR")).join("readers"),
+        "proxy": format!("http://{}", daemon.addr()),
+        "archive": wacz,
+        "folder": folder,
+        "pywb": pywb.address(),
+        "kiwix": zim.address(),
+        "pages": pictured,
     });
-    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives/replayweb.mjs");
+    let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives/pictures.mjs");
     let mut command = plain(Command::new(node));
     command.arg(name).arg(settings.to_string());
     let ran = daemon::output(command, None, LIMIT);
     let said = String::from_utf8_lossy(&ran.stdout);
     let failed = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success() && said.contains("replayed"), "{said}\n{failed}");
-}
-
-#[test]
-#[ignore = "needs warc2zim and kiwix-serve"]
-fn kiwix_serves_fifty_pages() {
-    let kiwix = program(&["kiwix-serve"]);
-    // Its dependencies do not fit those of the other tools, so it has an environment of its own.
-    let Some(python) = std::env::var_os("ZIM_PYTHON") else {
-        cannot_run("set ZIM_PYTHON to a Python with warc2zim");
-    };
-    let daemon = Daemon::prepare(None);
-    let pages = pages();
-    let file = exported(&daemon, &pages, "site.warc.gz");
-    let rows = pages.iter().flat_map(|page| &page.files);
-    let rows = rows.map(|(url, _, body)| format!("{url}\t{}\n", BASE64_STANDARD.encode(body)));
-    let arguments = [kiwix.to_str().unwrap().to_owned(), file, pages[0].url.clone()];
-    let python = plain(Command::new(python));
-    let ran = script(python, "zim.py", &arguments, &rows.collect::<String>());
-    assert!(ran.status == 0 && ran.out.contains("served"), "{ran:?}");
+    let is_same = said.contains("50 pages look the same in 6 readers");
+    assert!(ran.status.success() && is_same, "{said}\n{failed}");
 }

@@ -1,4 +1,4 @@
-"""Serves a WARC as a web archive with a TimeGate, until standard input ends. Prints the port.
+"""Serves a WARC or WACZ as a web archive with a TimeGate, until standard input ends. Prints the port.
 
 archive.py ARCHIVE
 """
@@ -17,7 +17,7 @@ os.chdir(room.name)
 said = sys.stdout
 sys.stdout = sys.stderr
 manager(['init', 'all'])
-manager(['add', 'all', path])
+manager(['add', *(['--unpack-wacz'] if path.endswith('.wacz') else []), 'all', path])
 app = FrontEndApp(config_file=None, custom_config={
     'collections_root': 'collections',
     'framed_replay': False,

@@ -2,7 +2,7 @@
 
 zim.py KIWIX-SERVE ARCHIVE MAIN-URL < lines of: URL, a tab, the body in base64
 
-warc2zim puts a script into pages, so the body of a page must be the end of the response.
+After an empty line, it prints the port, and goes on until standard input ends. warc2zim puts a script into pages, so the body of a page must be the end of the response.
 """
 import base64
 import os
@@ -52,6 +52,10 @@ with tempfile.TemporaryDirectory() as room:
         base = f'http://127.0.0.1:{port}'
         served(base)
         for line in sys.stdin:
+            if line == '\n':
+                print(port, flush=True)
+                sys.stdin.read()
+                break
             url, body = line.rstrip('\n').split('\t')
             name = urllib.request.quote(re.sub('^https?://', '', url))
             try:
