@@ -269,7 +269,12 @@ fn in_file(
     spare: u64,
 ) -> Result<(Arc<dyn DiskFile>, u64), FormError> {
     let free = space(spool.root()).map_or(u64::MAX, |space| space.free);
-    if chosen.bytes > LARGEST_FILE || chosen.bytes.saturating_add(spare) > free {
+    let mut bytes = chosen.bytes;
+    for place in chosen.places.iter().filter(|_| options.versions) {
+        let versions = spool.versions(place)?;
+        bytes = versions.iter().fold(bytes, |bytes, older| bytes.saturating_add(older.body_len));
+    }
+    if bytes > LARGEST_FILE || bytes.saturating_add(spare) > free {
         let why = "there is too little room for the archive: WARC needs none";
         return Err(FormError::NoRoom(why.to_owned()));
     }
