@@ -14,6 +14,7 @@ mod browser;
 pub mod chromium;
 pub(crate) use self::browser::remove_leftovers;
 mod budget;
+pub mod capture;
 pub mod context;
 mod follow;
 pub mod gauge;

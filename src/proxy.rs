@@ -54,6 +54,7 @@ pub(crate) mod opener;
 mod origin_fetch;
 mod outcome;
 mod parsed_body;
+pub mod placer;
 mod plan;
 mod protocols;
 pub(crate) mod quota;

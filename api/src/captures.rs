@@ -50,6 +50,19 @@ pub struct Capture {
 
 /// The response to `POST /api/captures/store`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CaptureOutcome {
+    /// The capture is stored.
+    Stored(StoredCapture),
+    /// The mode is offline: the capture of this URL is fetched when it is online.
+    Queued {
+        /// The canonical URL of the page.
+        queued: String,
+    },
+}
+
+/// A capture that was stored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCapture {
     /// The canonical URL of the page.
     pub url: String,
@@ -60,4 +73,8 @@ pub struct StoredCapture {
     pub stored: Timestamp,
     /// The length of the body, in bytes.
     pub bytes: u64,
+    /// The number of sub-resources that were stored with it.
+    pub parts: usize,
+    /// The number of sub-resources that the archive does not have.
+    pub missing: usize,
 }

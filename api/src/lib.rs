@@ -26,7 +26,9 @@ mod statistics;
 mod types;
 mod usage;
 
-pub use captures::{Capture, CaptureList, CaptureRequest, GateResult, StoredCapture};
+pub use captures::{
+    Capture, CaptureList, CaptureOutcome, CaptureRequest, GateResult, StoredCapture,
+};
 pub use collections::{
     Collection, CollectionChoice, CollectionDefinition, CollectionFetch, CollectionList,
     CollectionRemoval, CollectionRequest, CollectionSchedule, Colour, Member, MemberItem,

@@ -23,14 +23,14 @@ use crate::base::{shown, small_file};
 use crate::proxy::ask::MAX_KEPT_POST;
 use wwwoffle_api::plan::RunPlanRequest;
 use wwwoffle_api::runs::{FetchSpec, RunItem, RunList, RunRequest, RunStopped, RunToStop};
-use wwwoffle_api::{CaptureRequest, FormMethod, FormToSend, GetRequest, StoredCapture};
+use wwwoffle_api::{CaptureOutcome, CaptureRequest, FormMethod, FormToSend, GetRequest};
 use wwwoffle_html::references::{BodyKind, Finder, Viewport};
 
 /// The longest text from which URLs are read, in bytes.
 const MAX_TEXT: u64 = 64 << 20;
 
 /// Time limit for a capture: longer than the daemon waits for the archives.
-const ARCHIVE_WITHIN: Duration = Duration::from_secs(180);
+const ARCHIVE_WITHIN: Duration = Duration::from_secs(900);
 
 /// The base URL for the references in a text from a file. Relative references are dropped, because
 /// the real base URL is unknown.
@@ -77,13 +77,25 @@ fn from_archive(
     let mut status = ExitStatus::Done;
     for url in urls {
         let wanted = CaptureRequest { url: url.clone(), at, gate: None };
-        match control.post_patiently::<StoredCapture>(PATH, &wanted, ARCHIVE_WITHIN) {
-            Ok(stored) if json => print_json(&stored, terminal.stdout)?,
-            Ok(stored) => {
+        match control.post_patiently::<CaptureOutcome>(PATH, &wanted, ARCHIVE_WITHIN) {
+            Ok(outcome) if json => print_json(&outcome, terminal.stdout)?,
+            Ok(CaptureOutcome::Queued { queued }) => {
+                let url = shown::line(&queued);
+                writeln!(
+                    terminal.stdout,
+                    "{url}: you are offline: its copy will be fetched later"
+                )?;
+            }
+            Ok(CaptureOutcome::Stored(stored)) => {
                 let (url, memento) =
                     (shown::line(&stored.url), shown::line(&stored.capture.memento));
                 let (captured, bytes) = (stored.capture.captured, shown::bytes(stored.bytes));
-                writeln!(terminal.stdout, "{url}: {bytes}, copy of {captured:.0} from {memento}")?;
+                let (parts, missing) = (stored.parts, stored.missing);
+                writeln!(
+                    terminal.stdout,
+                    "{url}: {bytes}, copy of {captured:.0} from {memento}; sub-resources: {parts} \
+                     stored, {missing} missing"
+                )?;
             }
             Err(VerbFailure::Said(ExitStatus::Failed, why)) => {
                 let url = shown::address(&url);

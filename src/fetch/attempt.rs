@@ -14,6 +14,7 @@ use wwwoffle_spool::{Outgoing, RequestKind, RunMembership, Secrets};
 use wwwoffle_url::CanonicalUrl;
 
 use super::browser::{self, VisitOutcome};
+use super::capture::{self, WantedCapture};
 use super::follow::{FollowUps, StoredAnswer, follow};
 use super::recurse::ask_robots::is_refused;
 use super::recurse::outcome;
@@ -44,6 +45,9 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
+    if let Some(wanted) = WantedCapture::of(outgoing) {
+        return capture::attempt(context, outgoing, wanted).await;
+    }
     let AttemptFacts { request, job, copy, how, .. } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,
         Err(verdict) => return verdict,

@@ -160,6 +160,7 @@ impl Tier {
     fn request_row(&self, outgoing: &Outgoing) -> Option<RequestRow> {
         let is_public = self.may_share_request(&outgoing.summary)
             && outgoing.secrets == Secrets::None
+            && outgoing.options.is_none()
             && outgoing.body.is_empty();
         let sent = is_public.then(|| head::read_request(&outgoing.head, b""))?.ok()?;
         if head::has_credentials(&sent.headers) {

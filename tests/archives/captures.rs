@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
 use crate::harness::tools::python_with;
-use crate::harness::{Answer, Daemon, Exchange, Origin};
+use crate::harness::{Answer, Daemon, Exchange, Origin, eventually, then};
 
 /// A page of a host that does not exist.
 const GONE: &str = "http://gone.invalid/page?a=b";
@@ -99,6 +99,10 @@ fn a_missing_page_is_filled_from_a_web_archive() {
     // An export keeps the mark.
     let file = daemon.home().join("out.warc.gz");
     daemon.ok(&["export", file.to_str().unwrap()]);
+    let folder = daemon.home().join("stick");
+    daemon.ok(&["export", &format!("{}/", folder.display())]);
+    let list = std::fs::read_to_string(folder.join("index.html")).unwrap();
+    assert!(list.contains("Old [copy from the web archive http"), "{list}");
     let other = Daemon::start();
     other.ok(&["import", file.to_str().unwrap()]);
     let history = other.run(&["history", "--json", GONE]).json();
@@ -130,15 +134,166 @@ fn the_command_stores_captures_of_public_pages() {
     }
     let sent: Vec<_> = archive.seen()[before..].iter().map(|seen| seen.target.clone()).collect();
     assert_eq!(sent, ["/web/http://gone.invalid/x", "/web/https://gone.invalid/none"]);
-    daemon.ok(&["offline"]);
-    let ran = daemon.run(&["get", "--from-archive", GONE]);
-    assert!(ran.status == 1 && ran.err.contains("offline"), "{ran:?}");
     // Without an archive, nothing is offered.
     let daemon = Daemon::start();
     daemon.ok(&["online"]);
     assert!(!daemon.browse(GONE).text().contains("/captures/"));
     let ran = daemon.run(&["get", "--from-archive", GONE]);
     assert!(ran.status == 1 && ran.err.contains("time-gates"), "{ran:?}");
+}
+
+/// Puts a capture of this time into an archive, unmodified.
+fn put(archive: &Origin, url: &str, date: &str, kind: &str, body: &str) {
+    let raw = archive.url(&format!("/web/20200501100000id_/{url}"));
+    archive.say(&format!("/web/{url}"), Answer::redirect(302, &raw));
+    let capture = Answer::new(200, kind, body)
+        .field("Memento-Datetime", date)
+        .field("Link", &format!("<{url}>; rel=\"original\""));
+    archive.say(&format!("/web/20200501100000id_/{url}"), capture);
+}
+
+/// A page with a style sheet, whose picture is a part of the page too.
+fn put_page_with_parts(archive: &Origin) {
+    let page = "<link rel=stylesheet href=/s.css><img src=http://cdn.invalid/i.png><img src=/none.png>\
+        <img src=http://intranet/a.png><script src=/s.js></script><a href=/next>next</a>";
+    put(archive, GONE, DATE, "text/html", page);
+    let later = "Sat, 02 May 2020 10:00:00 GMT";
+    put(archive, "http://gone.invalid/s.css", later, "text/css", "b { background: url(/bg.png) }");
+    put(archive, "http://gone.invalid/bg.png", later, "image/png", "background");
+    put(archive, "http://cdn.invalid/i.png", later, "image/png", "picture");
+    put(archive, "http://gone.invalid/s.js", later, "text/javascript", "script()");
+}
+
+/// The stored parts, each with its mark.
+fn assert_has_parts(daemon: &Daemon) {
+    for (url, body) in [
+        ("http://gone.invalid/s.css", "b { background: url(/bg.png) }"),
+        ("http://gone.invalid/bg.png", "background"),
+        ("http://cdn.invalid/i.png", "picture"),
+        ("http://gone.invalid/s.js", "script()"),
+    ] {
+        let part = daemon.get(url);
+        assert_eq!((part.status, part.text().as_str()), (200, body), "{url}");
+        assert_eq!(part.field("Memento-Datetime"), "Sat, 02 May 2020 10:00:00 GMT", "{url}");
+        assert!(part.field("Link").contains("/web/20200501100000id_/"), "{url}");
+    }
+}
+
+#[test]
+fn a_capture_has_its_parts() {
+    let archive = Origin::start();
+    put_page_with_parts(&archive);
+    archive.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "not archived")));
+    let daemon = configured(&archive);
+    let told = daemon.run(&["get", "--from-archive", "--json", GONE]).json();
+    assert_eq!((&told["parts"], &told["missing"]), (&4.into(), &2.into()), "{told}");
+    // Each is looked up as of the time of the page. No host of the local network is named.
+    for url in ["http://gone.invalid/s.css", "http://gone.invalid/none.png"] {
+        let asked = archive.asked(&format!("/web/{url}"));
+        assert_eq!(asked[0].fields.all("Accept-Datetime"), [DATE], "{url}");
+    }
+    let seen = archive.seen();
+    assert!(!seen.iter().any(|seen| seen.target.contains("intranet")), "{seen:?}");
+    assert!(!seen.iter().any(|seen| seen.target.contains("/next")), "{seen:?}");
+    assert_has_parts(&daemon);
+    // What is stored from that day is not fetched again.
+    daemon.ok(&["get", "--from-archive", GONE]);
+    assert_eq!(archive.asked("/web/http://gone.invalid/s.css").len(), 1);
+    daemon.ok(&["offline"]);
+    assert_has_parts(&daemon);
+}
+
+/// What the site itself sent is never replaced by a capture: an older copy, also one that is too
+/// long for a version, and a personal copy. An error of the site is. The site is behind a parent
+/// proxy, since only public names are offered.
+#[test]
+fn a_capture_replaces_only_errors() {
+    let (site, archive) = (Origin::start(), Origin::start());
+    let url = |path: &str| format!("http://gone.example/{path}");
+    for path in ["short", "long", "own", "error", "own-error"] {
+        put(&archive, &url(path), DATE, "text/html", "from the archive");
+    }
+    site.on("*", |exchange| {
+        let private = |answer: Answer| answer.field("Cache-Control", "private, max-age=60");
+        exchange.answer(&match exchange.seen.target.rsplit('/').next().unwrap() {
+            "own" => private(Answer::html("of the site")),
+            "own-error" => private(Answer::new(404, "text/html", "gone")),
+            _ => Answer::new(404, "text/html", "gone"),
+        })
+    });
+    let mut daemon = Daemon::configured(&format!(
+        "[web-archives]\ntime-gates = [\"{}\"]\n\
+         [proxy]\nproxy = \"{}\"\nexcept = [\"127.0.0.1\"]\n",
+        archive.url("/web/"),
+        site.addr
+    ));
+    daemon.down();
+    let (before, long) = ("2019-01-01T00:00:00Z".parse().unwrap(), vec![b'x'; 2_000_000]);
+    then::keep(daemon.spool(), before, &url("short"), "text/html", b"of the site");
+    then::keep(daemon.spool(), before, &url("long"), "text/html", &long);
+    daemon.up();
+    daemon.ok(&["online"]);
+    for path in ["own", "error", "own-error"] {
+        daemon.browse(&url(path));
+    }
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.browse(&url("own-error")).text(), "gone");
+    daemon.ok(&["online"]);
+    for path in ["short", "long", "own"] {
+        let ran = daemon.run(&["get", "--from-archive", &url(path)]);
+        assert!(ran.status == 1 && ran.err.contains("no capture replaces"), "{path}: {ran:?}");
+    }
+    for path in ["error", "own-error"] {
+        daemon.ok(&["get", "--from-archive", &url(path)]);
+    }
+    daemon.ok(&["offline"]);
+    for (path, want) in [
+        ("short", &b"of the site"[..]),
+        ("long", &long),
+        ("own", b"of the site"),
+        ("error", b"from the archive"),
+        ("own-error", b"from the archive"),
+    ] {
+        assert!(daemon.get(&url(path)).body == want, "{path}");
+    }
+    assert_eq!(daemon.browse(&url("own-error")).status, 302, "a person gets the marked view");
+}
+
+/// A page with very many parts cannot make us ask without end.
+#[test]
+fn the_parts_of_a_capture_are_bounded() {
+    let archive = Origin::start();
+    let page: String = (0..150).map(|number| format!("<img src=/{number}.png>")).collect();
+    put(&archive, GONE, DATE, "text/html", &page);
+    archive.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "not archived")));
+    let daemon = configured(&archive);
+    let told = daemon.run(&["get", "--from-archive", "--json", GONE]).json();
+    assert_eq!((&told["parts"], &told["missing"]), (&0.into(), &100.into()), "{told}");
+}
+
+/// While offline, a capture is queued by the command and by the page. It is fetched with its parts
+/// when the mode is online, and nothing is sent before.
+#[test]
+fn a_capture_is_queued_while_offline() {
+    let archive = Origin::start();
+    put_page_with_parts(&archive);
+    put(&archive, "http://gone.invalid/two", DATE, "text/html", "second page");
+    archive.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "not archived")));
+    let daemon = configured(&archive);
+    daemon.ok(&["offline"]);
+    // A request for the page itself waits already.
+    daemon.get(GONE);
+    let told = daemon.ok(&["get", "--from-archive", GONE]);
+    assert!(told.contains("will be fetched later"), "{told}");
+    let page = daemon.page("/captures/?http://gone.invalid/two").text();
+    let queued = daemon.submit(&form(&page, "/control/captures/store"));
+    assert_eq!((queued.status, queued.field("Location").ends_with("/queue/")), (303, true));
+    assert!(archive.seen().is_empty());
+    daemon.ok(&["online"]);
+    eventually("the queue is empty", || daemon.ok(&["queue"]).trim().is_empty());
+    assert_has_parts(&daemon);
+    assert_eq!(daemon.get("http://gone.invalid/two").text(), "second page");
+    assert_eq!(daemon.get(GONE).field("Memento-Datetime"), DATE);
 }
 
 /// An archive that hangs up, loops, or answers with something else gives a reason.

@@ -96,7 +96,7 @@ pub(in crate::fetch) async fn follow(
 }
 
 /// The viewport for which image candidates are chosen.
-pub(super) fn browser(config: &Config) -> Viewport {
+pub(in crate::fetch) fn browser(config: &Config) -> Viewport {
     let options = &config.fetch_options;
     Viewport {
         width: u32::try_from(options.window_width.get()).unwrap_or(u32::MAX),

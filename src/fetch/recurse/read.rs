@@ -62,7 +62,7 @@ pub(crate) async fn read(
 }
 
 /// A reader of the references in a body. It takes the decoded body piece by piece.
-pub(super) struct ReferenceReader<'a> {
+pub(in crate::fetch) struct ReferenceReader<'a> {
     url: &'a str,
     fields: &'a HeaderMap,
     want: &'a Viewport,
@@ -79,7 +79,7 @@ enum ReadStage {
 
 impl<'a> ReferenceReader<'a> {
     /// Creates a reader for the response to `url` with these fields.
-    pub(super) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
+    pub(in crate::fetch) fn new(url: &'a str, fields: &'a HeaderMap, want: &'a Viewport) -> Self {
         let stage = ReadStage::Beginning(Vec::new());
         Self { url, fields, want, stage }
     }
@@ -89,7 +89,7 @@ impl<'a> ReferenceReader<'a> {
     /// # Errors
     ///
     /// If the URL is invalid for browsers.
-    pub(super) fn write(&mut self, piece: &[u8]) -> Result<(), BrowserError> {
+    pub(in crate::fetch) fn write(&mut self, piece: &[u8]) -> Result<(), BrowserError> {
         match &mut self.stage {
             ReadStage::Beginning(head) => {
                 head.extend_from_slice(piece);
@@ -124,7 +124,7 @@ impl<'a> ReferenceReader<'a> {
     }
 
     /// Whether the rest of the body can be skipped.
-    pub(super) fn is_done(&self) -> bool {
+    pub(in crate::fetch) fn is_done(&self) -> bool {
         match &self.stage {
             ReadStage::Beginning(_) => false,
             ReadStage::Body(finder) => finder.is_done(),
@@ -137,7 +137,7 @@ impl<'a> ReferenceReader<'a> {
     /// # Errors
     ///
     /// If the URL is invalid for browsers.
-    pub(super) fn finish(mut self) -> Result<Option<References>, BrowserError> {
+    pub(in crate::fetch) fn finish(mut self) -> Result<Option<References>, BrowserError> {
         self.begin()?;
         Ok(match self.stage {
             ReadStage::Body(finder) => Some(finder.finish()),

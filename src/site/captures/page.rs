@@ -43,6 +43,7 @@ pub fn page(shell: &Shell, captures: &CapturesPage<'_>) -> RenderedPage {
         gates: captures.gates,
         fault: captures.fault.map(words),
         results,
+        is_offline: matches!(captures.fault, Some(CaptureFault::Offline)),
         history: links::history(captures.url),
         // Address of the option, if no archive is configured.
         option: has_no_gates.then(|| links::configuration(&["web-archives", "time-gates"], None)),

@@ -1,91 +1,33 @@
 //! Import and export of archives, for the command line and the daemon: connects the crate `archive`
 //! with owners and variants.
 
-use std::sync::{Mutex, PoisonError};
-
-use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use hyper::http::uri::PathAndQuery;
 use jiff::Timestamp;
-use wwwoffle_archive::{ImportOptions, MAX_BODY, PersonalOwner, Placement, Reason};
-use wwwoffle_spool::{Entry, Place};
-use wwwoffle_url::{CanonicalUrl, LocalHost};
+use wwwoffle_archive::{ImportOptions, MAX_BODY, PersonalOwner};
+use wwwoffle_spool::Entry;
+use wwwoffle_url::LocalHost;
 
-use crate::base::basic::Login;
 use crate::base::owner::{BadOwner, Owner};
-use crate::base::site_login::SiteLogin;
-use crate::base::spelling::Spelling;
-use crate::proxy::freshen;
+use crate::proxy::captures::capture_in;
 use crate::storage::versions::text::extract;
 use wwwoffle_api::ImportRequest;
-use wwwoffle_api::fetch_spec::RecursiveRequest;
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
-use wwwoffle_http::head::{LOGIN, read_request, read_response, with_field};
+use wwwoffle_http::head::read_response;
 
 /// Number of bytes of a page, as stored and as decoded, that are searched for its title.
 const TITLE_WITHIN: usize = 64 << 10;
 
-/// Places imported responses where the proxy would have stored them.
-#[derive(Debug, Default)]
-pub struct Placer {
-    /// The last login and its record. All pages of a login have one record.
-    last_login: Mutex<Option<([u8; 32], String)>>,
-}
-
-impl Placement for Placer {
-    fn place(
-        &self,
-        url: &CanonicalUrl,
-        owner: Option<&str>,
-        request: &[u8],
-        answer: &[u8],
-    ) -> Place {
-        let place = Place::of(&url.without_credentials()).owned_by(owner.unwrap_or_default());
-        let login = url.user().filter(|_| owner.is_some()).map(|user| Place::login_name(&user));
-        let with_login = |variant: String| match &login {
-            Some(name) => Place::for_login(name, &variant),
-            None => variant,
-        };
-        let fields = read_response(answer).map(|(_, fields)| fields).unwrap_or_default();
-        let Ok(asked) = read_request(request, b"") else {
-            let variant = freshen::variant(&fields, &HeaderMap::new());
-            return place.with_variant(&with_login(variant));
-        };
-        let target = asked.uri.path_and_query().map_or("/", PathAndQuery::as_str);
-        let varies = freshen::variant(&fields, &asked.headers);
-        // The URL of a response to a form is not the target of any request, so it has no other
-        // spelling.
-        let spelling =
-            if url.is_form_answer() { Spelling::default() } else { Spelling::of(target, url) };
-        place.with_variant(&with_login(spelling.variant(&varies)))
-    }
-
-    fn add_login(&self, url: &CanonicalUrl, request: Vec<u8>) -> Vec<u8> {
-        let Some(user) = url.user() else { return request };
-        let password = url.password().unwrap_or_default().into_owned();
-        let login = SiteLogin::Basic(Login { user: user.into_owned(), password });
-        let session = login.session(url.host_port());
-        let mut last = self.last_login.lock().unwrap_or_else(PoisonError::into_inner);
-        if last.as_ref().is_none_or(|(known, _)| *known != session) {
-            *last = login.record(url.host_port(), None).map(|record| (session, record));
-        }
-        match &*last {
-            Some((_, record)) => with_field(&request, &LOGIN, record),
-            None => request,
-        }
-    }
-
-    fn recursion(&self, arguments: &[(String, String)]) -> Result<String, Reason> {
-        let pairs = arguments.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let asked = RecursiveRequest::read(pairs).map_err(|error| error.to_string())?;
-        serde_json::to_string(&asked.spec).map_err(|error| error.to_string().into())
-    }
-}
-
-/// Returns the title of a stored page, if there is one near its beginning.
+/// Returns the title of a stored page for an export, if there is one near its beginning. That of a
+/// capture says so.
 #[must_use]
 pub fn title(entry: &Entry) -> Option<String> {
+    let title = own_title(entry);
+    let Some(archive) = capture_in(entry.request()) else { return title };
+    Some(format!("{} [copy from the web archive {archive}]", title.unwrap_or_default()))
+}
+
+fn own_title(entry: &Entry) -> Option<String> {
     let (status, fields) = read_response(entry.head()).ok()?;
     let codings = match CodingTerms::of_a_reader().deliver(status, &fields) {
         Delivery::Decoded { undone, .. } => undone,
