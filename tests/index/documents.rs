@@ -95,10 +95,10 @@ fn a_hostile_document_cannot_stop_the_index() {
     let script = place.home().join("convert");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
-    let text = "#!/bin/bash\nread -r word\ncase $word in\ngood*) echo samovar; cat >/dev/null;;\n\
+    let text = "#!/bin/sh\nread -r word\ncase $word in\ngood*) echo samovar; cat >/dev/null;;\n\
          crash) echo samovar; kill -SEGV $$;;\nendless) while :; do echo samovar; done;;\n\
          exit) echo samovar; exit 9;;\ndeaf) exec <&-; echo samovar;;\n\
-         network) (exec 3<>/dev/tcp/127.0.0.1/PORT) || echo samovar;;\nesac\n";
+         network) bash -c 'exec 3<>/dev/tcp/127.0.0.1/PORT' || echo samovar;;\nesac\n";
     let port = listener.local_addr().unwrap().port().to_string();
     std::fs::write(&script, text.replace("PORT", &port)).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
