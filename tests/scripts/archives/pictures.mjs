@@ -3,8 +3,8 @@
 //   node pictures.mjs SETTINGS
 //
 // SETTINGS is a JSON object: `modules` (playwright-core), `viewer` (the package replaywebpage), `chromium`, `home`, `out`
-// (a directory for pictures that differ), `proxy`, `archive` (for the viewer), `folder`, `pywb` and `kiwix` (addresses),
-// and `pages`, each with `url`, `title`, `colour` (the red, green and blue of its picture and of its text) and `file`.
+// (a directory for pictures that differ), `proxy`, `archive` (for the viewer), `folder`, `pywb` (an address),
+// and `pages`, each with `url`, `title`, `colour` (the red, green and blue of its text) and `file`.
 import { createReadStream, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
@@ -57,17 +57,13 @@ const browser = await playwright.chromium.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-dev-shm-usage']
 })
 
-/// Title, first pixel of the picture and colour of the text, as far as they are loaded.
+/// Title, whether the picture is loaded, and colour of the text.
 function look(frame) {
-  return frame.evaluate(() => {
-    const context = document.createElement('canvas').getContext('2d')
-    if (document.images[0]?.complete) context.drawImage(document.images[0], 0, 0)
-    return JSON.stringify({
-      title: document.title,
-      picture: [...context.getImageData(0, 0, 1, 1).data].slice(0, 3),
-      text: document.body && getComputedStyle(document.body).color
-    })
-  })
+  return frame.evaluate(() => JSON.stringify({
+    title: document.title,
+    picture: document.images[0]?.complete && document.images[0].naturalWidth > 0,
+    text: document.body && getComputedStyle(document.body).color
+  }))
 }
 
 /// Opens all pages with a reader. Returns their pictures.
@@ -77,7 +73,7 @@ async function pictures(address, options = {}) {
   page.setDefaultTimeout(PATIENCE)
   const found = []
   for (const one of settings.pages) {
-    const want = JSON.stringify({ title: one.title, picture: one.colour, text: `rgb(${one.colour.join(', ')})` })
+    const want = JSON.stringify({ title: one.title, picture: true, text: `rgb(${one.colour.join(', ')})` })
     // A service worker may load the page once more.
     await page.goto(await address(one, page)).catch(() => {})
     found.push(await picture(page, want))
@@ -120,8 +116,7 @@ const readers = {
   'replayweb.page': pictures(one => `${base}/?url=${encodeURIComponent(one.url)}`),
   folder: pictures(in_folder),
   file: pictures(one => pathToFileURL(one.file).href),
-  pywb: pictures(one => `${settings.pywb}/all/${one.url}`),
-  'kiwix-serve': pictures(one => `${settings.kiwix}/content/site/A/${encodeURI(one.url.replace(/^https?:\/\//, '')).replace('?', '%3F')}`)
+  pywb: pictures(one => `${settings.pywb}/all/${one.url}`)
 }
 const want = await readers.proxy
 let wrong = 0
