@@ -42,6 +42,9 @@ const UNMARKED: [&str; 9] =
 const ADDED: (&str, &str) = ("<ins class=\"wwwoffle-added\">", "</ins>");
 const REMOVED: (&str, &str) = ("<del class=\"wwwoffle-removed\">", "</del>");
 
+/// The sign behind which changes may have no marks, because a page is cut.
+const STOP: &str = "<ins class=\"wwwoffle-stop\">⋯</ins> ";
+
 /// The number of changed words and pictures, and whether not all of the page was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MarkCounts {
@@ -83,6 +86,8 @@ struct ChangeMarks {
     /// The words of `old` that were removed before a word of the newer version, by the number of
     /// this word.
     removed: HashMap<usize, Vec<Range<usize>>>,
+    /// If a page is cut: the word of the newer version before which the certain marks end.
+    stop: Option<usize>,
     counts: MarkCounts,
 }
 
@@ -128,7 +133,12 @@ impl ChangeMarks {
         let mut marks = Self { old, added: vec![false; new.len()], ..Self::default() };
         // Behind the last equal words, a word without a partner may have it beyond the cut.
         let is_anchor = |op: &DiffOp| matches!(op, DiffOp::Equal { len, .. } if *len >= ANCHOR);
-        let certain = ops.iter().rposition(is_anchor).unwrap_or_default();
+        let anchor = ops.iter().rposition(is_anchor);
+        if old_is_cut || new_is_cut {
+            let last = anchor.and_then(|at| ops.get(at));
+            marks.stop = Some(last.map_or(0, |op| op.new_range().end));
+        }
+        let certain = anchor.unwrap_or_default();
         for (number, op) in ops.into_iter().enumerate() {
             let (_, old, new) = op.as_tag_tuple();
             if matches!(op, DiffOp::Equal { .. }) {
@@ -155,9 +165,11 @@ impl ChangeMarks {
         self.removed.entry(before).or_default().push(at..at + length);
     }
 
-    /// Returns the removed words before the word `number`, marked. Each is returned once.
+    /// Returns the removed words before the word `number`, marked, and the sign where the marks end.
+    /// Each is returned once.
     fn take_removed(&mut self, number: usize) -> Option<String> {
-        let ranges = self.removed.remove(&number)?;
+        let stop = self.stop.take_if(|stop| *stop == number).map(|_| STOP);
+        let Some(ranges) = self.removed.remove(&number) else { return stop.map(str::to_owned) };
         let mut html = REMOVED.0.to_owned();
         for (index, word) in
             ranges.into_iter().filter_map(|it| self.old.get(it)).flatten().enumerate()
@@ -175,6 +187,7 @@ impl ChangeMarks {
         }
         html.push_str(REMOVED.1);
         html.push(' ');
+        html.push_str(stop.unwrap_or_default());
         Some(html)
     }
 }

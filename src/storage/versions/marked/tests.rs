@@ -96,8 +96,17 @@ fn words_at_a_cut_have_no_marks() {
             counts = counted;
             String::new()
         });
-        assert_eq!(plain(&html.unwrap()), want, "{old} -> {new}");
+        let html = html.unwrap();
+        assert_eq!(plain(&html.replace(STOP, "")), want, "{old} -> {new}");
         assert_eq!(counts.is_cut, old_is_cut || new_is_cut);
+        assert_eq!(html.matches(STOP).count(), usize::from(counts.is_cut), "{html}");
+        assert!(
+            !counts.is_cut
+                || !old.starts_with("a b c")
+                || html.contains(&format!("e {STOP}"))
+                || html.contains(&format!("</del> {STOP}")),
+            "{html}"
+        );
         assert_eq!(counts.lacks_end, new_is_cut);
         assert_eq!(counts.added > 0, want.contains("<ins>"), "{counts:?}");
         assert_eq!(counts.removed > 0, want.contains("<del>"), "{counts:?}");
