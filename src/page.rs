@@ -42,7 +42,7 @@ use crate::base::text::{Text, tr};
 pub use origin::{LocalOrigin, NotAnAddress};
 pub use templates::{Language, TemplateFault, Templates};
 pub(crate) use templates::{View, view};
-use wwwoffle_api::Mode;
+use wwwoffle_api::{Mode, ModeSetting};
 
 /// The content type of every page.
 pub const HTML: &str = "text/html; charset=utf-8";
@@ -68,6 +68,8 @@ pub struct Shell {
     pub origin: LocalOrigin,
     /// The mode in which the request began.
     pub mode: Mode,
+    /// The mode that a person chose.
+    pub chosen: ModeSetting,
     /// The time zone in which times are shown.
     pub zone: TimeZone,
     /// The language of the page.

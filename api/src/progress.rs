@@ -66,6 +66,9 @@ pub struct ProgressStep {
     pub queue: QueueCounts,
     /// The progress of the queue since the fetch of the queue began.
     pub whole: TotalProgress,
+    /// The number of responses that were stored today, for anyone.
+    #[serde(default)]
+    pub stored: u64,
     /// The first hundred downloads in progress.
     pub downloads: Vec<DownloadItem>,
     /// The number of further downloads.

@@ -85,6 +85,15 @@ pub(crate) fn total(connection: &Connection, viewer: &Viewer) -> Result<StoredTo
     })?)
 }
 
+/// The number of sites of which a viewer may see an entry.
+pub(crate) fn count_sites(connection: &Connection, viewer: &Viewer) -> Result<u64> {
+    let (visible, owner) = visible(viewer);
+    let mut find = connection.prepare_cached(&format!(
+        "SELECT count(DISTINCT h.site) FROM hosts h JOIN counts c ON c.host = h.id WHERE {visible}"
+    ))?;
+    Ok(wide(find.query_row(params_from_iter(owner), |row| row.get(0))?))
+}
+
 /// The totals of a site that a viewer may see.
 pub(crate) fn total_of_site(
     connection: &Connection,

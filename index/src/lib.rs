@@ -279,6 +279,15 @@ impl Index {
         self.0.pool.read(|connection| hosts::total(connection, viewer))
     }
 
+    /// The number of sites of which `viewer` may see an entry.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::is_not_ready`], [`Error::is_too_slow`], or a failure of the database.
+    pub fn count_sites(&self, viewer: &Viewer) -> Result<u64> {
+        self.0.pool.read(|connection| hosts::count_sites(connection, viewer))
+    }
+
     /// The totals of a site, of everything that `viewer` may see.
     ///
     /// # Errors

@@ -58,6 +58,7 @@ impl PageContext {
             templates: Arc::clone(&self.templates),
             origin: self.origin.clone(),
             mode: reader.mode,
+            chosen: self.base.mode.chosen(),
             zone: TimeZone::system(),
             language,
             reader: String::new(),

@@ -56,7 +56,8 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("collection.html", include_str!("templates/collection.html")),
     ("collection-edit.html", include_str!("templates/collection-edit.html")),
     ("collection-choose.html", include_str!("templates/collection-choose.html")),
-    ("lists-delete.html", include_str!("templates/lists-delete.html")),
+    ("lists-actions.html", include_str!("templates/lists-actions.html")),
+    ("lists-whole.html", include_str!("templates/lists-whole.html")),
     ("lists-undo.html", include_str!("templates/lists-undo.html")),
     ("lists.html", include_str!("templates/lists.html")),
     ("lists-tree.html", include_str!("templates/lists-tree.html")),
@@ -180,6 +181,8 @@ struct Context<'a, P> {
     /// `http://localhost:8080`, the prefix of every address of ours.
     origin: &'a str,
     mode: &'static str,
+    /// The mode that a person chose, which may be `auto`.
+    chosen: &'static str,
     version: &'static str,
     /// The path of the page among our own pages; empty elsewhere.
     path: &'a str,
@@ -329,6 +332,7 @@ impl Shell {
         let context = Context {
             origin: self.origin.as_str(),
             mode: self.mode.as_str(),
+            chosen: self.chosen.as_str(),
             version: env!("CARGO_PKG_VERSION"),
             path: &self.path,
             section: places::section(&self.path),

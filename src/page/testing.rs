@@ -46,6 +46,7 @@ pub(crate) fn shell() -> Shell {
         token: "f00".to_owned(),
         origin: LocalOrigin::parse("http", "localhost:8080").unwrap(),
         mode: Mode::Offline,
+        chosen: Mode::Offline.into(),
         zone: TimeZone::UTC,
         language: Language::default(),
         reader: "local".to_owned(),

@@ -219,16 +219,36 @@ pub(super) async fn ask_delete(caller: &Caller, arguments: Option<&str>) -> Resp
     }
 }
 
-/// Deletes the collection in the field `id`. If it is gone already, nothing happens.
+/// Deletes the collection in the field `id`. If it is gone already, its deletion can still be undone.
 pub(super) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    match delete_named(caller, form.value("id").unwrap_or_default()).await {
-        Ok(removal) => Ok(caller.see_other(&format!("{PATH}?{REMOVED}={removal}"))),
-        Err(CollectionFault::Collection(CollectionError::Unknown)) => Ok(caller.see_other(PATH)),
-        Err(error) => Err(error.into()),
+    let id = form.value("id").unwrap_or_default();
+    let removal = match delete_named(caller, id).await {
+        Ok(removal) => Some(removal),
+        Err(CollectionFault::Collection(CollectionError::Unknown)) => {
+            removal_of(caller, id).await?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match removal {
+        Some(removal) => caller.see_other(&format!("{PATH}?{REMOVED}={removal}")),
+        None => caller.see_other(PATH),
+    })
+}
+
+/// Returns the name of the deletion of a collection: the form was sent twice, and the first deletion
+/// can be undone.
+async fn removal_of(caller: &Caller, id: &str) -> Result<Option<String>, CollectionFault> {
+    for owner in [Some(caller.owner.to_string()), None] {
+        let named = id.to_owned();
+        let found = change(caller, owner, move |file| Ok(file.removal_of(&named))).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
     }
+    Ok(None)
 }
 
 async fn delete_named(caller: &Caller, id: &str) -> Result<String, CollectionFault> {
@@ -287,7 +307,7 @@ pub(super) async fn add(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    let wanted = choose::members(form);
+    let wanted = choose::all_members(caller, form).await?;
     if wanted.is_empty() {
         return Err(FormError::Nothing { back: PATH.to_owned() });
     }
@@ -305,7 +325,7 @@ pub(super) async fn add(
         match save_wanted(caller, new).await {
             Ok(made) => made.id,
             Err(CollectionFault::Collection(error)) => match fault(&error) {
-                Some(fault) => return Ok(choose::page_for(caller, form, &[fault]).await),
+                Some(fault) => return Ok(choose::page_for(caller, form, wanted, &[fault]).await),
                 None => return Err(CollectionFault::Collection(error).into()),
             },
             Err(error) => return Err(error.into()),

@@ -23,12 +23,13 @@ use self::page::preset::PresetPage;
 use self::page::specification::{self, SpecificationForm};
 use self::page::url::{self, UrlPage};
 use self::preset::{ConfigPreset, Surroundings};
-use super::address::{decoded, url_in};
+use super::address::url_in;
 use super::caller::Caller;
 use crate::base::blocking::blocking;
 use crate::base::error_chain::error_chain;
 use crate::base::live::ConfigFileState;
 use crate::page::RenderedPage;
+use crate::page::form::SubmittedForm;
 use crate::page::links::{self, CONFIGURATION};
 use crate::proxy::body::Body;
 
@@ -62,10 +63,10 @@ pub(super) fn is_option(path: &str) -> bool {
 
 /// Shows the file, its versions and the sections.
 pub(super) async fn show_index(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
-    let words = arguments.and_then(|arguments| arguments.strip_prefix("find="));
+    let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+    let words = form.value("find");
     let about = if words.is_some() { None } else { url_argument(arguments) };
-    let words = words.map(decoded).unwrap_or_default();
-    let words: String = words.chars().take(LONGEST_WORDS).collect();
+    let words: String = words.unwrap_or_default().chars().take(LONGEST_WORDS).collect();
     answer(caller, index(caller, StatusCode::OK, about.as_deref(), &words).await)
 }
 

@@ -17,7 +17,7 @@ use crate::page::form::SubmittedForm;
 use crate::page::links::CONFIGURATION;
 use crate::proxy::body::Body;
 use crate::site::lists::page::ROOT;
-use crate::site::queue::page::PATH as QUEUE;
+use crate::site::queue::page::{PATH as QUEUE, state_in};
 use wwwoffle_api::QueueCounts;
 
 /// Path of the monitored pages.
@@ -103,19 +103,22 @@ fn confirm(caller: &Caller, doomed: &DeletionTarget<'_>) -> Response<Body> {
     caller.page(question::page(&caller.shell, doomed))
 }
 
-/// Asks for confirmation before all requests that the caller may see are deleted.
-pub(super) fn ask_all_requests(caller: &Caller) -> Response<Body> {
+/// Asks for confirmation before all requests that the caller may see are deleted, or those in the
+/// state that the arguments name.
+pub(super) fn ask_all_requests(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let (context, mut counts, mut forms) = (&caller.context, QueueCounts::default(), 0_u64);
+    let only = state_in(&former_form(arguments));
     context.storage.store.spool().queue().visit(|request| {
-        if caller.may_see_queued(&request.place) {
-            counts.add(status::state(context, request));
+        let state = status::state(context, request);
+        if caller.may_see_queued(&request.place) && only.is_none_or(|only| only == state) {
+            counts.add(state);
             forms += u64::from(request.kind == RequestKind::Post);
         }
     });
     if counts == QueueCounts::default() {
         return caller.see_other(QUEUE);
     }
-    confirm(caller, &DeletionTarget::Queue { counts, forms })
+    confirm(caller, &DeletionTarget::Queue { counts, forms, only })
 }
 
 /// Asks for confirmation before the request named by `key` or `url` is deleted. If there is no such

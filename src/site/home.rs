@@ -15,7 +15,7 @@ use self::page::setup::{BrowserKind, Setup};
 use self::page::{DiskUse, HomePage, RecentPage, RefusedClients};
 use super::caller::Caller;
 use super::certificates::authority;
-use super::status;
+use super::{statistics, status};
 use crate::base::clock;
 use crate::base::owner::Owner;
 use crate::page::form::SubmittedForm;
@@ -45,9 +45,9 @@ pub(super) async fn show(
     let is_brief = asked.value("live") == Some("brief");
     let stored = if is_brief { Ok(Default::default()) } else { stored_pages(caller).await };
     let is_ready = stored.is_ok() && !is_brief;
-    let (total, recent) = stored.unwrap_or_default();
+    let StoredPages { total, sites, recent } = stored.unwrap_or_default();
     let standing = context.base.config_standing().await;
-    let is_new = is_ready && total.entries == 0;
+    let is_new = is_ready && recent.is_empty();
     let setup = (is_new || asked.value("help").is_some()).then(|| setup(caller, is_new, fields));
     let origin_of_test = setup.as_ref().and_then(|setup| setup.secure.clone());
     let home = HomePage {
@@ -57,6 +57,8 @@ pub(super) async fn show(
         recent: (!is_brief).then_some(recent),
         is_ready,
         space: space(caller, total),
+        sites,
+        today: statistics::today(caller),
         was_full: context.storage.store.had_no_room(),
         refused: refused(caller),
         config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
@@ -87,9 +89,17 @@ fn setup(caller: &Caller, is_new: bool, fields: &HeaderMap) -> Setup {
     }
 }
 
-/// Returns the number and size of all entries that the caller may see, and the pages that were
-/// stored last.
-async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>), Error> {
+/// What is stored, as far as the caller may see it.
+#[derive(Default)]
+struct StoredPages {
+    total: StoredTotal,
+    /// The number of sites.
+    sites: u64,
+    /// The pages that were stored last.
+    recent: Vec<RecentPage>,
+}
+
+async fn stored_pages(caller: &Caller) -> Result<StoredPages, Error> {
     let wanted = ListQuery::parse(|name| match name {
         "pages" => Some("1"),
         "sort" => Some("stored"),
@@ -103,12 +113,13 @@ async fn stored_pages(caller: &Caller) -> Result<(StoredTotal, Vec<RecentPage>),
     let owner = caller.owner.clone();
     query_index(caller, wanted, move |source, wanted| {
         let total = source.index.total(source.viewer)?;
+        let sites = source.index.count_sites(source.viewer)?;
         let items = match found::list(source, wanted)? {
             IndexPage { listed: ListItems::Entries(items), .. } => items,
             _ => Vec::new(),
         };
         let icons = IconFinder::new(source, &owner, &context.base.local);
-        Ok((total, with_icons(items, &icons)))
+        Ok(StoredPages { total, sites, recent: with_icons(items, &icons) })
     })
     .await
 }

@@ -51,6 +51,9 @@ pub(super) enum EntryAction {
     Export(ExportFormat),
 }
 
+/// The beginning of the address of a search.
+const SEARCH_WITH: &str = "/search/?";
+
 /// Whether a path is that of a list.
 pub(super) fn is_list(path: &str) -> bool {
     path == ROOT.trim_end_matches('/') || path.starts_with(ROOT)
@@ -64,11 +67,14 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         let sessions = sessions::sessions(&context.storage).await;
         let resting = removed::undoable_deletions(caller).await;
         let rows = (sessions.start_times(), &*resting);
-        let arguments = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-        let library = cards::library(caller, arguments.value("after")).await;
+        let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+        let library = cards::library(caller, form.value("after")).await;
         // If they cannot be read, their own page says why.
         let collections = access::visible(caller).await.unwrap_or_default();
-        return caller.page(page::root(shell, rows, &library, &collections));
+        // The library always shows the deletions that can be undone.
+        let result = action_result(caller, arguments).await;
+        let result = result.filter(|it| !matches!(it, ActionResult::Removed(_)));
+        return caller.page(page::root(shell, rows, &library, &collections, result));
     }
     if let Some(site) = name.strip_prefix("tree/").filter(|site| !site.is_empty()) {
         let site = decoded(site.trim_end_matches('/'));
@@ -89,6 +95,7 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
         Err((shown, why)) => return answer(caller, &shown, (ListResult::Refused(why), None, None)),
     };
     let mut shown = shown;
+    name_collection(caller, &mut shown).await;
     let site = shown.path.strip_prefix("site/").map(str::to_owned);
     let find = query_index(caller, wanted, move |source, wanted| {
         let (found, count) = rows_that_fit(source, wanted)?;
@@ -118,6 +125,16 @@ async fn show_everywhere(caller: &Caller, form: &SubmittedForm) -> Response<Body
     let filter = page::ListFilter { is_everywhere: true, ..Default::default() };
     let shown = ListAddress { path, after, filter, ..ListAddress::default() };
     answer(caller, &shown, (outcome, None, None))
+}
+
+/// Adds the name of the collection to the address of its list. Without the name, the filter is shown.
+pub(super) async fn name_collection(caller: &Caller, shown: &mut ListAddress) {
+    let others = &shown.filter.others;
+    let Some(at) = others.iter().position(|(name, _)| *name == "collection") else { return };
+    let Some((_, id)) = others.get(at).cloned() else { return };
+    if let Ok(collection) = access::named(caller, &id).await {
+        shown.collection = Some(collection.name);
+    }
 }
 
 /// Returns as much of a list as fits on one page, and the length of the whole list, if known. The
@@ -309,10 +326,15 @@ async fn delete(
         }
     }
     lists::level(&caller.context.storage).await;
-    Ok(if is_any {
-        caller.see_other(&page::with(back, page::REMOVED, &removal.to_string()))
+    let removal = if is_any {
+        Some(removal)
     } else {
-        caller.see_other(back)
+        // The form was sent twice: the deletion of the first can be undone.
+        removed::undoable_deletions(caller).await.first().map(|last| last.removal)
+    };
+    Ok(match removal {
+        Some(removal) => caller.see_other(&page::with(back, page::REMOVED, &removal.to_string())),
+        None => caller.see_other(back),
     })
 }
 
@@ -338,10 +360,11 @@ fn nothing(form: &SubmittedForm) -> FormError {
     FormError::Nothing { back: back(form.value("back")).to_owned() }
 }
 
-/// Returns the page to which a form returns: the value of its field, if that is a list of ours or
-/// the page about a URL, or else the root of the lists.
+/// Returns the page to which a form returns: the value of its field, if that is a list or a search
+/// of ours or the page about a URL, or else the root of the lists.
 pub(super) fn back(back: Option<&str>) -> &str {
-    let is_ours = |back: &&str| back.starts_with(ROOT) || back.starts_with(ABOUT);
+    let begins = [ROOT, ABOUT, SEARCH_WITH];
+    let is_ours = |back: &&str| begins.iter().any(|begin| back.starts_with(begin));
     back.filter(is_ours)
         .filter(|back| back.bytes().all(|byte| byte.is_ascii_graphic()))
         .unwrap_or(ROOT)
@@ -408,6 +431,8 @@ mod tests {
             (Some("/info/?http://a.example/%3Fx"), "/info/?http://a.example/%3Fx"),
             (Some("/info/source?http://a.example/"), ROOT),
             (Some("/info/?http://a.example/\u{e9}"), ROOT),
+            (Some("/search/?q=tea&host=a"), "/search/?q=tea&host=a"),
+            (Some("/search/opensearch.xml"), ROOT),
             (Some("//evil.example/"), ROOT),
             (Some("http://evil.example/index/"), ROOT),
             (Some("/index/a\r\nb"), ROOT),

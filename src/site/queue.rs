@@ -245,21 +245,27 @@ pub(super) async fn dequeue(caller: &Caller, key: Key) -> Result<bool, Error> {
     store.dequeue(key).await
 }
 
-/// Deletes all requests that the caller may see from the queue, for our own page.
-pub(super) async fn delete_all(caller: &Caller) -> Result<Response<Body>, Error> {
-    empty(caller).await?;
+/// Deletes all requests that the caller may see, or those in the state that the form names, for our
+/// own page.
+pub(super) async fn delete_all(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Response<Body>, Error> {
+    empty(caller, page::state_in(form)).await?;
     Ok(caller.see_other(PATH))
 }
 
-/// Deletes all requests that the caller may see from the queue. Returns their number.
+/// Deletes all requests that the caller may see from the queue, or only those in one state. Returns
+/// their number.
 ///
 /// # Errors
 ///
 /// If the disk fails. Requests before the failure are deleted.
-pub(super) async fn empty(caller: &Caller) -> Result<u64, Error> {
-    let mut keys = Vec::new();
-    caller.context.storage.store.spool().queue().visit(|request| {
-        if caller.may_see_queued(&request.place) {
+pub(super) async fn empty(caller: &Caller, only: Option<ItemState>) -> Result<u64, Error> {
+    let (context, mut keys) = (&caller.context, Vec::new());
+    context.storage.store.spool().queue().visit(|request| {
+        let is_in = |only| status::state(context, request) == only;
+        if caller.may_see_queued(&request.place) && only.is_none_or(is_in) {
             keys.push(request.place.key());
         }
     });

@@ -175,8 +175,8 @@ pub(super) const ROUTES: &[Route] = &[
         Box::pin(queue::delete(caller, sent))
     }),
     form(&["/control/delete-multiple/req"], Request, submit!(queue::submit, RequestAction::Delete)),
-    page(&["/control/delete/req-all"], show!(control::ask_all_requests)),
-    form(&["/control/delete/req-all"], Request, |caller, _| run(queue::delete_all(caller))),
+    page(&["/control/delete/req-all"], show!(control::ask_all_requests, arguments)),
+    form(&["/control/delete/req-all"], Request, submit!(queue::delete_all)),
     button(
         &["/control/queue/first"],
         queue::priority_token,
@@ -293,7 +293,7 @@ pub(super) const ROUTES: &[Route] = &[
     form(&["/control/export-multiple/wacz"], Request, submit!(lists::perform, Export(Wacz))),
     form(&["/control/export-list/warc"], Request, submit!(lists::whole::send, Warc)),
     form(&["/control/export-list/wacz"], Request, submit!(lists::whole::send, Wacz)),
-    page(&["/control/delete/url-all"], show_later!(lists::whole::confirm, arguments)),
+    page(&["/control/delete/url-all"], show_later!(lists::whole::show, arguments)),
     form(&["/control/delete/url-all"], Change, submit!(lists::whole::delete)),
     form(&["/control/undo"], Change, submit!(removed::undo)),
     query(&["/api/entries"], |caller, call| {

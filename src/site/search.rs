@@ -16,7 +16,7 @@ use wwwoffle_index::Error;
 use wwwoffle_url::{CanonicalUrl, url_encode_form_args};
 
 use self::call::{query_index, query_of};
-use self::page::{SearchQuery, SearchResult, arguments_of};
+use self::page::{SearchQuery, SearchResult, SearchState, arguments_of};
 use super::caller::Caller;
 use crate::base::error_chain::error_chain;
 use crate::base::mode::Mode;
@@ -25,7 +25,8 @@ use crate::base::text::tr;
 use crate::proxy::body::Body;
 use crate::site::collections::access;
 use crate::site::home::icons::IconFinder;
-use crate::site::lists::page::list_unavailable;
+use crate::site::lists::action_result;
+use crate::site::lists::page::{CHOSEN, list_unavailable, whole};
 use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lookup::look_up;
@@ -39,6 +40,9 @@ const CHOICES: usize = 100;
 
 /// Maximum size of all icons on a page together, in bytes as they are written into it.
 const MOST_ICONS: usize = 20_000;
+
+/// Maximum length of the address of a search whose hits can be selected, in bytes.
+const LONGEST_ADDRESS: usize = 2_000;
 
 /// Time after which the remaining hits are shown without icons.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -57,7 +61,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         && everywhere::is_possible(caller)
     {
         let (typed, outcome) = everywhere::show(caller, &form, HITS).await;
-        return caller.page(page::page(&caller.shell, &typed, outcome));
+        return caller.page(page::page(&caller.shell, &typed, outcome, SearchState::default()));
     }
     let is_live = SubmittedForm::of_former_arguments(arguments)
         .is_ok_and(|form| form.value("live") == Some("link"));
@@ -66,12 +70,14 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             return caller.see_other(&links::info(url));
         }
         let typed = SearchQuery { words: words.to_owned(), ..empty_query(caller) };
-        caller.page(page::page(&caller.shell, &typed, SearchResult::Address(url.to_owned())))
+        let result = SearchResult::Address(url.to_owned());
+        caller.page(page::page(&caller.shell, &typed, result, SearchState::default()))
     };
     let form = SubmittedForm::of_former_arguments(arguments);
     let value = |name: &str| {
         form.as_ref().ok().and_then(|form| form.value(name)).unwrap_or_default().trim().to_owned()
     };
+    let (after, is_all_chosen) = (value("after"), value(CHOSEN));
     // If they cannot be read, their own page says why.
     let collections = access::visible(caller).await.unwrap_or_default();
     let typed = SearchQuery {
@@ -111,7 +117,21 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             (typed, outcome)
         }
     };
-    caller.page(page::page(&caller.shell, &typed, outcome))
+    let state = SearchState {
+        result: action_result(caller, arguments).await,
+        is_all_chosen: is_all_chosen == "1",
+        ..state_of(&typed, &after)
+    };
+    caller.page(page::page(&caller.shell, &typed, outcome, state))
+}
+
+/// Returns the addresses of the page of a search that begins `after` a position.
+fn state_of(typed: &SearchQuery, after: &str) -> SearchState {
+    let address = |after: &str| format!("{}?{}", links::SEARCH, arguments(typed, after));
+    let back = Some(address(after)).filter(|back| back.len() <= LONGEST_ADDRESS);
+    let list = url_encode_form_args(address("").as_bytes());
+    let whole = format!("{}?{}={list}", whole::PATH, whole::LIST);
+    SearchState { whole: back.is_some().then_some(whole), back, ..SearchState::default() }
 }
 
 /// Returns the ids and names of the collections that can be chosen, always with the `chosen` one.

@@ -36,6 +36,13 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
     }
 }
 
+/// Returns the counts of the current day.
+pub(super) fn today(caller: &Caller) -> Sums {
+    let now = clock::now();
+    let books = caller.context.storage.statistics.ledger(now);
+    books.days().get(&statistics::day(now)).map(sums).unwrap_or_default()
+}
+
 /// Shows the page.
 pub(super) fn show(caller: &Caller) -> Response<Body> {
     let figures = statistics(caller);

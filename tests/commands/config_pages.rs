@@ -382,3 +382,16 @@ fn a_browser_changes_breaks_and_undoes_an_option() {
         assert_eq!(browser.value(unlabelled), 0, "{path}");
     }
 }
+
+#[test]
+fn options_are_found_while_a_person_types() {
+    let daemon = Daemon::start();
+    // Our script adds an argument.
+    for arguments in ["find=interfaces", "find=interfaces&live=link", "live=link&find=interfaces"] {
+        let page = daemon.page(&format!("/configuration/?{arguments}")).shown();
+        assert!(page.contains("/configuration/link/metered-interfaces\""), "{arguments}: {page}");
+        assert!(!page.contains("No option matches"), "{arguments}: {page}");
+    }
+    let none = daemon.page("/configuration/?find=zzzz&live=link").shown();
+    assert!(none.contains("No option matches these words."), "{none}");
+}

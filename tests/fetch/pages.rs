@@ -47,9 +47,18 @@ fn deleting_all_requests_is_confirmed_with_their_list() {
     {
         assert!(told.contains(want), "{want} in {told}");
     }
+    // The list of failed requests is deleted alone.
+    let failed = daemon.page("/queue/?state=failed").whole().shown();
+    assert!(failed.contains("/control/delete/req-all?state=failed\">Delete all</a>"), "{failed}");
+    let only = daemon.page(&format!("{ask}?state=failed")).whole();
+    assert!(only.shown().contains("Delete 1 request<"), "{}", only.shown());
+    let only = form(&only.text(), ask);
+    assert_eq!(only.value("state"), Some("failed"));
     let button = form(&asks.text(), ask);
     assert_eq!(daemon.submit(&button.clone().without("token")).status, 403);
     assert_eq!(daemon.queue().len(), 5, "a GET or a guessed token has removed an entry");
+    assert_eq!(daemon.submit(&only).status, 303);
+    assert_eq!(daemon.queue().len(), 4);
     let done = daemon.submit(&button);
     assert_eq!((done.status, done.field("Location")), (303, "/queue/"));
     assert_eq!(daemon.queue().len(), 0);

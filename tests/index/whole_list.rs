@@ -1,4 +1,4 @@
-//! Deleting a whole list, after a page that shows its size; and selecting all entries of a page.
+//! Actions on whole lists, on a page that shows their size; and selecting all entries of a page.
 
 use crate::harness::form::{Form, form, unescape};
 use crate::harness::{Answer, Daemon, Origin, eventually};
@@ -6,6 +6,9 @@ use crate::index::index_pages::list;
 use crate::security::owners;
 
 const ASKS: &str = "/control/delete/url-all";
+
+/// The link of a list to the page with the actions on all of it.
+pub(crate) const WHOLE: &str = "Export, pin or delete everything";
 
 fn keep(daemon: &Daemon, origin: &Origin, paths: &[&str]) {
     for path in paths {
@@ -20,7 +23,7 @@ fn keep(daemon: &Daemon, origin: &Origin, paths: &[&str]) {
 
 /// The address of the first link with this text.
 #[track_caller]
-fn link(html: &str, words: &str) -> String {
+pub(crate) fn link(html: &str, words: &str) -> String {
     let html = unescape(html);
     let (before, _) = html.split_once(&format!(">{words}</a>")).expect(words);
     let (_, address) = before.rsplit_once("href=\"").unwrap();
@@ -64,7 +67,7 @@ fn all_entries_of_a_host_are_deleted_and_restored() {
     keep(&daemon, &origin, &paths);
     keep(&daemon, &other, &["/other"]);
     let text = list(&daemon, &of_host(&origin), "T-7");
-    let address = link(&text, "Delete everything in this list");
+    let address = link(&text, WHOLE);
     assert!(address.starts_with(ASKS), "{address}");
     let sent = asked(&daemon, &address, "7 entries, ");
     let page = daemon.page(&address).text();
@@ -99,12 +102,15 @@ fn entries_outside_the_filter_are_not_deleted() {
     let daemon = Daemon::start();
     keep(&daemon, &origin, &["/tea/1", "/tea/gone", "/cake/gone", "/cake/2"]);
     let text = list(&daemon, "/index/all", "T-cake-2");
-    // For the list of all stored entries there is no such link or address.
-    assert!(!text.contains("Delete everything in this list"), "{text}");
+    // The list of all stored entries may be exported and pinned, but not deleted.
     for all in ["/index/all", "/index/all?pages=1", "/index/", "/index/http", "//evil.example/"] {
         let led = daemon.page(&format!("{ASKS}?list={all}"));
-        assert_eq!(led.status, 303, "{all}");
-        assert!(led.field("Location").starts_with("/index/"), "{all}: {led:?}");
+        if all.starts_with("/index/all") {
+            assert!(led.status == 200 && !led.text().contains(&format!("{ASKS}\"")), "{all}");
+        } else {
+            assert_eq!(led.status, 303, "{all}");
+            assert!(led.field("Location").starts_with("/index/"), "{all}: {led:?}");
+        }
         let sent = form(&text, "/control/pin-multiple").without("url").without("back");
         let sent = sent.and("list", all).and("stored-before", "2099-01-01T00:00:00Z");
         let sent = Form { action: ASKS.to_owned(), ..sent };
@@ -115,7 +121,7 @@ fn entries_outside_the_filter_are_not_deleted() {
     assert!(!text.contains("T-tea-1"), "{text}");
     let ordered = forms_kept(&text);
     assert_eq!(ordered.value("status"), Some("4xx"));
-    let sent = asked(&daemon, &link(&text, "Delete everything in this list"), "1 entry, ");
+    let sent = asked(&daemon, &link(&text, WHOLE), "1 entry, ");
     done(&daemon, &sent, "1 entry was deleted");
     daemon.ok(&["offline"]);
     for (path, status) in [("/tea/1", 200), ("/cake/gone", 404), ("/cake/2", 200)] {
@@ -178,4 +184,81 @@ fn entries_of_other_users_are_not_deleted() {
     assert_ne!(owners::get(&daemon, "ada", &urls[0], "").status, 200);
     assert_ne!(owners::get(&daemon, "bob", &urls[1], "").status, 200);
     assert_eq!(owners::get(&daemon, "bob", &urls[0], "").status, 200);
+}
+
+#[test]
+fn selected_sites_of_the_library_are_acted_on_together() {
+    let (one, two, three) = (Origin::start(), Origin::start(), Origin::start());
+    let daemon = Daemon::start();
+    keep(&daemon, &one, &["/1", "/2"]);
+    keep(&daemon, &two, &["/3"]);
+    keep(&daemon, &three, &["/4"]);
+    list(&daemon, "/index/all", "T-4");
+    let text = daemon.page("/index/").text();
+    let chosen = form(&text, ASKS);
+    assert_eq!(chosen.method, "GET", "{text}");
+    let chosen = chosen.without("list");
+    assert!(text.contains("name=\"list\" value=\"/index/site/127.0.0.1\""), "{text}");
+    assert_eq!(daemon.page(&format!("{ASKS}?")).status, 422, "nothing is selected");
+    // The sites of the test have one name, so two hosts take their place.
+    let sent = chosen.and("list", &of_host(&one)).and("list", &of_host(&two));
+    let page = daemon.page(&format!("{ASKS}?{}", sent.body())).text();
+    assert!(page.contains("3 entries, ") && page.contains("Pin 3 entries"), "{page}");
+    let pinned = daemon.submit(&form(&page, "/control/pin-list"));
+    assert_eq!(pinned.status, 303, "{pinned:?}");
+    let library = daemon.page(pinned.field("Location")).text();
+    assert!(library.contains("3 entries are pinned"), "{library}");
+    let exported = daemon.submit(&form(&page, "/control/export-list/warc"));
+    assert_eq!(exported.field("Content-Type"), "application/gzip");
+    let page = daemon.page(&format!("{ASKS}?{}", sent.body())).text();
+    assert!(page.contains("3 of them are pinned and are deleted too."), "{page}");
+    let gone = daemon.submit(&form(&page, ASKS));
+    assert_eq!(gone.status, 303);
+    list(&daemon, "/index/", "3 entries were deleted");
+    assert!(!daemon.page("/index/all").text().contains("T-1"));
+    list(&daemon, "/index/all", "T-4");
+}
+
+#[test]
+fn everything_that_a_search_finds_is_acted_on_together() {
+    let origin = Origin::start();
+    let daemon = Daemon::start();
+    for path in ["/green", "/black", "/milk"] {
+        let words = if path == "/milk" { "cow" } else { "leaves <b>" };
+        let page = format!("<title>T{}</title><p>{words}", path.replace('/', "-"));
+        origin.say(path, Answer::html(page));
+        daemon.get(&origin.url(path));
+    }
+    let text = list(&daemon, "/search/?q=leaves&chosen=1", "T-black");
+    // The selection of this page, with its result on the page.
+    let urls = [origin.url("/green"), origin.url("/black")];
+    for url in &urls {
+        let box_of = format!("name=\"url\" value=\"{url}\" checked=\"checked\"");
+        assert!(text.contains(&box_of), "{box_of} in {text}");
+    }
+    let delete = form(&text, "/control/delete-multiple/url").without("url").and("url", &urls[0]);
+    let gone = daemon.submit(&delete);
+    assert_eq!(gone.status, 303);
+    assert!(gone.field("Location").starts_with("/search/?q=leaves&"), "{gone:?}");
+    let text = list(&daemon, gone.field("Location"), "1 entry was deleted");
+    let back = daemon.submit(&form(&text, "/control/undo"));
+    let text = list(&daemon, back.field("Location"), "1 entry was restored.");
+    // All that the search finds.
+    let page = daemon.page(&link(&text, "Export, pin or delete everything found")).text();
+    assert!(unescape(&page).contains("Pages found for leaves"), "{page}");
+    assert!(page.contains("2 entries, "), "{page}");
+    let pinned = daemon.submit(&form(&page, "/control/pin-list"));
+    assert_eq!(pinned.field("Location"), "/search/?q=leaves&done=pinned.2");
+    let text = list(&daemon, pinned.field("Location"), "2 entries are pinned");
+    assert!(text.contains("T-green"), "{text}");
+    let page = daemon.page(&format!("{ASKS}?list=%2Fsearch%2F%3Fq%3Dleaves")).text();
+    let gone = daemon.submit(&form(&page, ASKS));
+    list(&daemon, gone.field("Location"), "2 entries were deleted");
+    list(&daemon, "/index/all", "T-milk");
+    assert!(!daemon.page("/index/all").text().contains("T-green"));
+    // A search for nothing, or for what is not there, is no list.
+    for none in ["/search/", "/search/?q=", "/search/?q=-milk", "/search/?host=a"] {
+        let led = daemon.page(&format!("{ASKS}?list={}", crate::harness::form::encode(none)));
+        assert_eq!(led.status, 303, "{none}");
+    }
 }

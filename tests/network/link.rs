@@ -341,11 +341,11 @@ fn a_lost_carrier_or_route_changes_the_mode() {
     let daemon = &inside.daemon;
     // The mode is known before the daemon reports that it is ready.
     assert_eq!(daemon.status()["mode"], "online");
-    becomes(daemon, "online", "connected (a)");
+    becomes(daemon, "online", "connected over a");
     inside.run("ip link set dev b down");
     becomes(daemon, "offline", "the interface a is not connected");
     inside.run("ip link set dev b up");
-    becomes(daemon, "online", "connected (a)");
+    becomes(daemon, "online", "connected over a");
     inside.run("ip route del default");
     becomes(daemon, "offline", "not connected: there is no default route");
     assert_eq!(daemon.status()["metered"], false);
@@ -353,7 +353,7 @@ fn a_lost_carrier_or_route_changes_the_mode() {
         "ip link add name wwan0 type veth peer name w && ip link set dev w up && ip link set dev wwan0 up",
     );
     inside.run("ip route add default dev wwan0 metric 5");
-    becomes(daemon, "online", "connected (wwan0)");
+    becomes(daemon, "online", "connected over wwan0");
     assert_eq!(daemon.status()["metered"], true);
     assert!(daemon.ok(&["status"]).contains("metered      this link is metered"));
     inside.run("ip route add default dev a metric 1");

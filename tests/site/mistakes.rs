@@ -1,7 +1,10 @@
 //! Invalid input in our own forms: the form is shown again, with the input and the reason.
 
+use serde_json::Value;
+
 use crate::harness::form::{Form, encode, form};
-use crate::harness::{Daemon, Origin, Response};
+use crate::harness::{Answer, Daemon, Origin, Response};
+use crate::index::index_pages::list;
 
 /// The form for `action` on a page, with these fields filled in.
 fn typed(daemon: &Daemon, path: &str, action: &str, fields: &[(&str, &str)]) -> Form {
@@ -131,4 +134,47 @@ fn a_page_without_its_url_asks_for_one() {
         let words = "This address of the proxy is invalid";
         assert!(page.status == 400 && page.shown().contains(words), "{path}: {}", page.shown());
     }
+}
+
+#[test]
+fn a_form_sent_twice_does_no_harm() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/tea", Answer::html("<title>Tea</title>"));
+    daemon.get(&origin.url("/tea"));
+    daemon.ok(&["offline"]);
+    daemon.browse(&origin.url("/missing"));
+    let twice = |form: &Form, status: u16| {
+        let (first, second) = (daemon.submit(form), daemon.submit(form));
+        assert!(first.status == 303 && second.status == status, "{form:?}: {second:?}");
+    };
+    // Each action is done once, and its second form shows a page of ours.
+    let fetch =
+        typed(&daemon, "/refresh-options/", "/refresh-request/", &[("url", &origin.url("/2"))]);
+    twice(&fetch, 303);
+    let monitor =
+        typed(&daemon, "/monitor-options/", "/monitor-request/", &[("url", &origin.url("/tea"))]);
+    twice(&monitor, 303);
+    let monitored: Value =
+        serde_json::from_str(&daemon.api("GET", "/api/monitor", "").text()).unwrap();
+    assert_eq!(monitored["monitor"].as_array().unwrap().len(), 1);
+    let queued = daemon.queued();
+    assert_eq!(queued.iter().filter(|url| **url == origin.url("/2")).count(), 1, "{queued:?}");
+    let collection =
+        typed(&daemon, "/collections/edit", "/control/collections/save", &[("name", "Teas")]);
+    twice(&collection, 303);
+    assert_eq!(daemon.page("/collections/").text().matches(">Teas<").count(), 1);
+    let list = list(&daemon, "/index/all", "/tea");
+    let delete = form(&list, "/control/delete-multiple/url").and("url", &origin.url("/tea"));
+    twice(&delete, 303);
+    twice(&form(&daemon.page("/control/delete/req-all").text(), "/control/delete/req-all"), 303);
+    assert!(daemon.queue().is_empty());
+    // The deletion of the first form can still be undone.
+    let library = daemon.page("/index/").text();
+    twice(&form(&library, "/control/undo"), 303);
+    assert_eq!(daemon.get(&origin.url("/tea")).status, 200);
+    let option =
+        typed(&daemon, "/configuration/caching/keep-versions", "/keep-versions", &[("value", "7")]);
+    // It says that the file was changed, and by which change.
+    twice(&option, 409);
+    assert_eq!(daemon.ok(&["config", "get", "caching.keep-versions"]).trim(), "7");
 }

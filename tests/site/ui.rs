@@ -4,7 +4,9 @@
 //! The scripts are in `tests/scripts/ui/`. Each prints a line for each fault, and fails if there is
 //! one. Screenshots stay in the directory `ui` of cargo's directory for tests. If the environment
 //! has `UI_TIMES=1`, the scripts print how long each step took. `UI_PATIENCE` is the limit for one
-//! wait in milliseconds.
+//! wait in milliseconds. With `UI_SHOTS=DIRECTORY`, `every_page_is_valid_and_accessible` and
+//! `pages_without_content_are_valid_and_accessible` add screenshots of whole pages to it, at three
+//! widths, in light and dark.
 
 mod mirrored;
 mod rich;
@@ -124,22 +126,29 @@ fn a_person_with_firefox() {
     tools.run("person.mjs", "firefox", &Stage::set(), &person);
 }
 
-/// Runs the journeys in `journeys.mjs` in one browser, each with a separate daemon.
+/// The journeys in `journeys.mjs`.
+const JOURNEYS: [&str; 3] = ["traveller", "school", "archivist"];
+
+/// Runs journeys in one browser, each with a separate daemon. `how` has more settings.
 #[track_caller]
-fn travel(browser: &str, scripts: bool) {
+fn travel(browser: &str, journeys: &[&str], how: &Value) {
     const PASSWORD: &str = "only me";
     let tools = Tools::here();
     let firefox = (browser == "firefox").then(|| program(&["firefox-esr", "firefox"]));
     let _alone = heavy();
-    for journey in ["traveller", "school", "archivist"] {
+    let keys = if how["keyboard"] == true { "keys" } else { "mouse" };
+    let scripts = if how["scripts"] == true { "scripts" } else { "plain" };
+    for journey in journeys {
         let mut stage = Stage::set();
-        let mut settings = json!({"browser": browser, "firefox": firefox, "scripts": scripts,
-            "journey": journey});
-        if journey == "school" {
+        let mut settings = how.clone();
+        settings["browser"] = json!(browser);
+        settings["firefox"] = json!(firefox);
+        settings["journey"] = json!(journey);
+        if *journey == "school" {
             stage.daemon.set_password(PASSWORD);
             settings["password"] = json!(PASSWORD);
         }
-        let name = format!("{journey}-{browser}-{}", if scripts { "scripts" } else { "plain" });
+        let name = format!("{journey}-{browser}-{keys}-{scripts}");
         tools.run("journeys.mjs", &name, &stage, &settings);
     }
 }
@@ -147,19 +156,31 @@ fn travel(browser: &str, scripts: bool) {
 #[test]
 #[ignore = "needs node, chromium and npm packages"]
 fn a_traveller_a_school_and_an_archivist_need_only_clicks() {
-    travel("chromium", true);
+    travel("chromium", &JOURNEYS, &json!({"scripts": true}));
 }
 
 #[test]
 #[ignore = "needs node, chromium and npm packages"]
 fn a_traveller_a_school_and_an_archivist_need_no_scripts() {
-    travel("chromium", false);
+    travel("chromium", &JOURNEYS, &json!({"scripts": false}));
 }
 
 #[test]
 #[ignore = "needs node, firefox and npm packages"]
 fn a_traveller_a_school_and_an_archivist_may_use_firefox() {
-    travel("firefox", true);
+    travel("firefox", &JOURNEYS, &json!({"scripts": true}));
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn journeys_need_no_mouse() {
+    travel("chromium", &JOURNEYS, &json!({"scripts": false, "keyboard": true}));
+}
+
+#[test]
+#[ignore = "needs node, firefox and npm packages"]
+fn journeys_need_no_mouse_in_firefox() {
+    travel("firefox", &["traveller", "archivist"], &json!({"scripts": true, "keyboard": true}));
 }
 
 /// Prints the number of clicks and the seconds from `serve` to the first HTTPS page that is read
@@ -183,7 +204,30 @@ fn every_page_is_valid_and_accessible() {
     let _alone = heavy();
     let stage = Stage::set();
     rich::furnish(&stage);
-    tools.run("pages.mjs", "pages", &stage, &json!({}));
+    tools.run("pages.mjs", "pages", &stage, &json!({ "shots": std::env::var("UI_SHOTS").ok() }));
+}
+
+#[test]
+#[ignore = "needs node, chromium and npm packages"]
+fn pages_without_content_are_valid_and_accessible() {
+    let tools = Tools::here();
+    let _alone = heavy();
+    let mut stage = Stage::set();
+    stage.daemon.set_password("only me");
+    let paths = [
+        "/",
+        "/index/",
+        "/collections/",
+        "/queue/",
+        "/fetches/",
+        "/monitor/",
+        "/search/",
+        "/statistics/",
+        "/purge/",
+        "/configuration/",
+    ];
+    let settings = json!({ "shots": std::env::var("UI_SHOTS").ok(), "paths": paths });
+    tools.run("pages.mjs", "empty", &stage, &settings);
 }
 
 #[test]

@@ -126,7 +126,7 @@ pub(super) fn route_text(interface: &str) -> Text {
     if interface.is_empty() {
         return tr("connected");
     }
-    tr("connected ({interface})").with("interface", shown::text(interface))
+    tr("connected over {interface}").with("interface", shown::text(interface))
 }
 
 impl fmt::Display for LinkReason {

@@ -74,7 +74,7 @@
     before = step
     // The page was just loaded.
     if (!previous) return
-    hasStored ||= step.whole.done !== previous.whole.done
+    hasStored ||= step.stored !== previous.stored || step.whole.done !== previous.whole.done
       || previous.downloads.some(old => !step.downloads.some(one => one.id === old.id))
     plan(withoutBytes(step) === withoutBytes(previous) ? SLOW : PAUSE)
   }

@@ -120,3 +120,25 @@ fn the_style_loads_nothing_and_ends_no_element() {
     }
     assert!(css.len() <= 24_000, "{} bytes", css.len());
 }
+
+/// Pages that ask one question, or report one event: their first line is the question or the event.
+const WITHOUT_LEAD: [&str; 10] = [
+    "address.html",
+    "configuration-changed.html",
+    "configuration-conflict.html",
+    "confirm-post.html",
+    "control-confirm.html",
+    "gateway-send.html",
+    "history-none.html",
+    "message.html",
+    "question.html",
+    "undone.html",
+];
+
+#[test]
+fn the_first_line_of_each_page_says_what_it_is_for() {
+    for (name, text) in BUILT_IN.iter().filter(|(_, text)| text.contains("extends \"base.html\"")) {
+        let has_lead = text.contains("<p class=\"lead\"");
+        assert_eq!(has_lead, !WITHOUT_LEAD.contains(name), "{name}");
+    }
+}

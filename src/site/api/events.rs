@@ -20,13 +20,14 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval};
 
 pub(in crate::site) use self::counts::SharedCounts;
+use crate::base::statistics::Outcome;
 use crate::fetch::gauge::Gauge;
 use crate::net::upstream::BoxError;
 use crate::proxy::body::{self, Body};
 use crate::proxy::reply;
 use crate::site::caller::Caller;
 use crate::site::fetches::call as runs;
-use crate::site::status;
+use crate::site::{statistics, status};
 use wwwoffle_api::{ProgressStep, RunStep, TotalProgress};
 
 /// Content type of the stream.
@@ -158,6 +159,7 @@ impl EventStream {
             mode: context.base.mode.now(),
             queue,
             whole: context.fetch.fetcher.queue_progress(viewer, left, may_dial, &mut self.whole),
+            stored: statistics::today(&self.caller).of(Outcome::Stored.as_str()),
             downloads,
             more: u64::try_from(surplus).unwrap_or(u64::MAX),
             runs: self.runs(may_dial),

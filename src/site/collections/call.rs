@@ -14,7 +14,8 @@ use wwwoffle_api::{
 
 /// Returns the collections that the caller may see.
 pub(in crate::site) async fn all(caller: &Caller) -> Result<CollectionList, CallFault> {
-    Ok(CollectionList { collections: visible(caller).await? })
+    let all = visible(caller).await?;
+    Ok(CollectionList { collections: all.into_iter().map(|one| shown_to(caller, one)).collect() })
 }
 
 /// Returns the collection in the argument `id`, which may also be a name.
@@ -23,7 +24,17 @@ pub(in crate::site) async fn one(
     arguments: Option<&str>,
 ) -> Result<Collection, CallFault> {
     let form = read(arguments)?;
-    Ok(named(caller, form.value("id").unwrap_or_default()).await?)
+    let found = named(caller, form.value("id").unwrap_or_default()).await?;
+    Ok(shown_to(caller, found))
+}
+
+/// Returns a collection without the pages that another person's schedule monitors: their addresses may
+/// be private.
+fn shown_to(caller: &Caller, collection: Collection) -> Collection {
+    if collection.scheduled_by.as_deref() == Some(&*caller.owner.to_string()) {
+        return collection;
+    }
+    Collection { scheduled_by: None, monitored: Vec::new(), ..collection }
 }
 
 /// Returns the definition of the collection in the argument `id`.
@@ -39,7 +50,7 @@ pub(in crate::site) async fn save(
     caller: &Caller,
     wanted: CollectionRequest,
 ) -> Result<Collection, CallFault> {
-    Ok(save_wanted(caller, wanted).await?)
+    Ok(shown_to(caller, save_wanted(caller, wanted).await?))
 }
 
 /// Adds and removes members. All are validated before the first change.
@@ -63,7 +74,7 @@ pub(in crate::site) async fn members(
     if !gone.is_empty() {
         remove_members(caller, &id, gone).await?;
     }
-    Ok(own(caller, &id).await?)
+    Ok(shown_to(caller, own(caller, &id).await?))
 }
 
 /// Deletes a collection.
@@ -80,7 +91,7 @@ pub(in crate::site) async fn restore(
     wanted: CollectionRemoval,
 ) -> Result<Collection, CallFault> {
     let id = restore_named(caller, &wanted.removal).await?;
-    Ok(own(caller, &id).await?)
+    Ok(shown_to(caller, own(caller, &id).await?))
 }
 
 /// Fetches the members again.
@@ -97,7 +108,7 @@ pub(in crate::site) async fn schedule(
     caller: &Caller,
     wanted: CollectionSchedule,
 ) -> Result<Collection, CallFault> {
-    Ok(schedule::set_for_call(caller, wanted).await?)
+    Ok(shown_to(caller, schedule::set_for_call(caller, wanted).await?))
 }
 
 /// Makes a collection of a definition.

@@ -11,6 +11,7 @@ use crate::proxy::body::Body;
 use crate::site::caller::Caller;
 use crate::site::forms::FormError;
 use crate::site::lists;
+use crate::site::lists::page::whole::LIST;
 use crate::storage::collections::edit;
 use wwwoffle_api::{Member, SavedSearch};
 
@@ -58,27 +59,58 @@ pub(super) fn members(form: &SubmittedForm) -> Vec<Member> {
 /// Shows the page for the members in the arguments.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-    if members(&form).is_empty() {
+    let members = members(&form);
+    if members.is_empty() {
         return caller.see_other(super::PATH);
     }
-    page_for(caller, &form, &[]).await
+    page_for(caller, &form, members, &[]).await
 }
 
-/// Shows the page for the entries selected in a list. It changes nothing.
+/// Shows the page for the entries, requests or lists selected in a list. It changes nothing.
 pub(in crate::site) async fn submit(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    if members(form).is_empty() {
+    let members = all_members(caller, form).await?;
+    if members.is_empty() {
         return Err(FormError::Nothing { back: lists::back(form.value("back")).to_owned() });
     }
-    Ok(page_for(caller, form, &[]).await)
+    Ok(page_for(caller, form, members, &[]).await)
+}
+
+/// Returns the members in the fields of a form, also those that are named by a request on the queue
+/// or by a whole list.
+pub(super) async fn all_members(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Vec<Member>, FormError> {
+    let queue = caller.context.storage.store.spool().queue();
+    let requested = |key: &str| {
+        let known = queue.summary(&key.parse().ok()?);
+        let place = known.filter(|known| caller.may_see_queued(&known.place))?.place;
+        Some(Member::Page { url: place.url().to_owned() })
+    };
+    let mut all = members(form);
+    all.extend(
+        form.fields()
+            .filter_map(|(name, value)| (name == "chosen").then(|| requested(value)).flatten()),
+    );
+    all.extend(lists::whole::members(caller, form).await?);
+    Ok(all)
+}
+
+/// Returns the fields with the members. A list stays a list, because its entries may be many.
+fn hidden_fields(form: &SubmittedForm, members: &[Member]) -> Vec<(&'static str, String)> {
+    let lists = form.fields().filter(|(name, _)| *name == LIST);
+    let lists: Vec<_> = lists.map(|(_, list)| (LIST, list.to_owned())).collect();
+    if lists.is_empty() { members.iter().flat_map(page::fields).collect() } else { lists }
 }
 
 /// Shows the page with the members of a form, and the faults of the form.
 pub(super) async fn page_for(
     caller: &Caller,
     form: &SubmittedForm,
+    members: Vec<Member>,
     faults: &[FormFault],
 ) -> Response<Body> {
     let choice = async {
@@ -86,7 +118,8 @@ pub(super) async fn page_for(
         let may_change = |one: &wwwoffle_api::Collection| caller.may(access::needed(one));
         let sent = form.value("id").filter(|id| edit::is_id(id)).map(str::to_owned);
         Ok::<_, CollectionFault>(MemberChoice {
-            members: members(form),
+            fields: hidden_fields(form, &members),
+            members,
             collections: all.into_iter().filter(may_change).collect(),
             chosen: form.value("collection").unwrap_or_default().to_owned(),
             name: form.value("name").unwrap_or_default().to_owned(),

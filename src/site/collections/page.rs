@@ -22,11 +22,11 @@ use crate::storage::collections::edit::member_key;
 use wwwoffle_api::{Collection, Colour, Member, MemberItem};
 
 /// Maximum size of all members on a page after escaping, in bytes.
-const ROOM: usize = 56_000;
+const ROOM: usize = 40_000;
 
 /// Maximum size of all links of members without their texts, in bytes; further URLs are shown
 /// without a link.
-const MOST_LINKS: usize = 30_000;
+const MOST_LINKS: usize = 20_000;
 
 /// Size of a member without its variable texts, in bytes.
 const ROW: usize = 420;
@@ -86,8 +86,10 @@ pub struct ShownCollection<'a> {
 /// Members to be added, and the collections to which the caller may add them.
 #[derive(Debug)]
 pub struct MemberChoice {
-    /// The members, as they were sent.
+    /// The members.
     pub members: Vec<Member>,
+    /// The hidden fields that name the members.
+    pub fields: Vec<(&'static str, String)>,
     /// The collections.
     pub collections: Vec<Collection>,
     /// The id of the chosen collection; empty for a new one.
@@ -192,9 +194,10 @@ pub fn question(shell: &Shell, collection: &Collection) -> RenderedPage {
 pub fn one(shell: &Shell, shown: &ShownCollection<'_>) -> RenderedPage {
     let ShownCollection { collection, from, states, .. } = *shown;
     let rest = collection.members.get(from..).unwrap_or_default();
-    let fits = count_fitting(ROOM, rest.iter().take(SHOWN).map(row_cost)).min(rest.len());
-    let mut links = MOST_LINKS;
     let known = states.map(|states| states.members.as_slice()).unwrap_or_default();
+    let costs = rest.iter().take(SHOWN).enumerate().map(|(at, item)| row_cost(item, known.get(at)));
+    let fits = count_fitting(ROOM, costs).min(rest.len());
+    let mut links = MOST_LINKS;
     let members = rest
         .iter()
         .take(fits)
@@ -236,6 +239,7 @@ fn totals(state: &CollectionState) -> View {
         pages: state.pages,
         saved: state.saved,
         missing: state.missing,
+        is_unknown: state.is_unknown,
         size: shown::bytes(state.bytes),
         is_all: state.is_all,
     }
@@ -262,14 +266,21 @@ fn schedule_in_words(line: &str) -> Text {
 }
 
 /// Returns the size of a member on a page, in bytes.
-fn row_cost(item: &MemberItem) -> usize {
-    let title = item.title.as_deref().map_or(0, |title| written(&shown::text(title)));
+fn row_cost(item: &MemberItem, state: Option<&MemberState>) -> usize {
+    let title = title(item, state).map_or(0, |title| written(&title));
     ROW + title
         + match &item.member {
-            Member::Page { url } => 2 * written(&ShownUrl::new(url).text),
+            // The text, its key, and the link to the page about it.
+            Member::Page { url } => 3 * written(&ShownUrl::new(url).text),
             Member::Site { site } => 3 * written(site),
             Member::Search(search) => 4 * written(&search.words) + 2 * written(&search.host),
         }
+}
+
+/// Returns the title of a member: that of the stored page, or the one with which it was added.
+fn title(item: &MemberItem, state: Option<&MemberState>) -> Option<String> {
+    let title = state.and_then(|state| state.title.as_deref()).or(item.title.as_deref());
+    title.map(shown::text).filter(|title| !title.trim().is_empty())
 }
 
 fn member_view(
@@ -294,15 +305,13 @@ fn member_view(
             ("search", None, shown::text(&search.words), Some(about))
         }
     };
-    let title = state.and_then(|state| state.title.as_deref()).or(item.title.as_deref());
-    let title = title.map(shown::text).filter(|title| !title.trim().is_empty());
     view! {
         kind,
         key: member_key(&item.member),
         url,
         name: &name,
         about,
-        title,
+        title: title(item, state),
         letter: letter(name.split_once("://").map_or(name.as_str(), |(_, rest)| rest)),
         icon: state.and_then(|state| state.icon.as_deref()),
         // Whether it is known what is saved.
@@ -323,7 +332,6 @@ pub fn choose(shell: &Shell, choice: &MemberChoice, faults: &[FormFault]) -> Ren
         Member::Site { site } => shown::text(site),
         Member::Search(search) => shown::text(&search.words),
     });
-    let fields = choice.members.iter().flat_map(fields);
     let collection = |one: &Collection| {
         view! {
             id: &one.id,
@@ -333,13 +341,17 @@ pub fn choose(shell: &Shell, choice: &MemberChoice, faults: &[FormFault]) -> Ren
             chosen: one.id == choice.chosen,
         }
     };
+    // The chosen one is the first.
+    let mut all: Vec<&Collection> = choice.collections.iter().collect();
+    all.sort_by_key(|one| one.id != choice.chosen);
+    let fits = count_fitting(ROOM, all.iter().map(|one| CARD + written(&shown::text(&one.name))));
     let is_new = !choice.collections.iter().any(|one| one.id == choice.chosen);
     let view = view! {
         named: named.collect::<Vec<_>>(),
         count: choice.members.len(),
         more: choice.members.len().saturating_sub(NAMED),
-        fields: fields.collect::<Vec<_>>(),
-        collections: choice.collections.iter().map(collection).collect::<Vec<_>>(),
+        fields: &choice.fields,
+        collections: all.into_iter().take(fits).map(collection).collect::<Vec<_>>(),
         is_new: is_new && (choice.collections.is_empty() || !faults.is_empty()),
         name: shown::full_text(&choice.name),
         id: &choice.id,
@@ -349,7 +361,7 @@ pub fn choose(shell: &Shell, choice: &MemberChoice, faults: &[FormFault]) -> Ren
 }
 
 /// Returns the hidden fields with a member.
-fn fields(member: &Member) -> Vec<(&'static str, String)> {
+pub(super) fn fields(member: &Member) -> Vec<(&'static str, String)> {
     match member {
         Member::Page { url } => vec![("url", url.clone())],
         Member::Site { site } => vec![("site", site.clone())],

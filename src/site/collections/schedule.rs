@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use futures_util::{StreamExt, stream};
 use hyper::Response;
 use wwwoffle_spool::Schedule;
 use wwwoffle_url::CanonicalUrl;
@@ -72,12 +73,13 @@ async fn set(caller: &Caller, id: &str, schedule: Option<Schedule>) -> Result<()
     apply(caller, &collection, schedule).await
 }
 
-/// Monitors the pages that the members of a collection have now, if it has a schedule and the
-/// caller may monitor pages.
+/// Monitors the pages that the members of a collection have now, if it has a schedule of the caller
+/// and the caller may monitor pages. The schedule of another person stays as it is.
 pub(in crate::site) async fn update(caller: &Caller, id: &str) -> Result<(), CollectionFault> {
     let collection = own(caller, id).await?;
     let schedule = schedule_of(&collection);
-    if schedule.is_none() || !caller.may(Permission::Change) {
+    let is_own = collection.scheduled_by.as_deref() == Some(&*caller.owner.to_string());
+    if schedule.is_none() || !is_own || !caller.may(Permission::Change) {
         return Ok(());
     }
     apply(caller, &collection, schedule).await
@@ -117,30 +119,39 @@ async fn apply(
     let gone = collection.monitored.iter().filter(|url| !is_own || !wanted.contains_key(*url));
     end(caller, collection, &gone.cloned().collect::<Vec<_>>()).await?;
     let Some(schedule) = schedule else { return Ok(()) };
-    let mut refused: HashSet<String> = HashSet::new();
+    let mut new = Vec::new();
     for (url, depth) in &wanted {
         // A page that is monitored keeps the settings that a person gave it since then.
-        if was == Some(schedule) && ours.contains(url) && is_monitored(caller, url) {
-            continue;
-        }
-        let settings =
-            MonitorSettings::new(url.clone(), schedule, 0).following(*depth, Scope::Site);
-        match monitor::set(&caller.context.fetch, &caller.requester(), settings).await {
-            Ok(_) => {}
-            Err(WantError::Spool(error)) if !error.is_monitors_full() => {
-                return Err(CollectionError::from(error).into());
-            }
-            Err(error) => {
-                tracing::debug!(error = error_chain(&error), "a page is not monitored");
-                refused.insert(url.clone());
-            }
+        if was != Some(schedule) || !ours.contains(url) || !is_monitored(caller, url) {
+            new.push((url.clone(), *depth));
         }
     }
+    let results = stream::iter(new).map(|page| monitor_page(caller, schedule, page));
+    let results: Vec<_> = results.buffer_unordered(targets::AT_ONCE).collect().await;
+    let refused = results.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let refused: HashSet<String> = refused.into_iter().flatten().collect();
     if refused.is_empty() {
         return Ok(());
     }
     let rest = wanted.into_keys().filter(|url| !refused.contains(url));
     record(caller, &collection.id, Some(schedule), rest.collect()).await
+}
+
+/// Monitors a page. Returns its URL if it cannot be monitored.
+async fn monitor_page(
+    caller: &Caller,
+    schedule: Schedule,
+    (url, depth): (String, u16),
+) -> Result<Option<String>, CollectionError> {
+    let settings = MonitorSettings::new(url.clone(), schedule, 0).following(depth, Scope::Site);
+    match monitor::set(&caller.context.fetch, &caller.requester(), settings).await {
+        Ok(_) => Ok(None),
+        Err(WantError::Spool(error)) if !error.is_monitors_full() => Err(error.into()),
+        Err(error) => {
+            tracing::debug!(error = error_chain(&error), "a page is not monitored");
+            Ok(Some(url))
+        }
+    }
 }
 
 /// Records the schedule and the pages that are monitored because of it.
@@ -185,8 +196,8 @@ async fn end(
     for url in urls {
         let Ok(url) = CanonicalUrl::parse(url, &caller.context.base.local) else { continue };
         let key = Places::of_url(&url, &owner).queued.key();
-        let known = monitors.summary(&key).filter(|known| Some(known.schedule) == was);
-        if known.is_some_and(|known| caller.may_see_queued(&known.place)) {
+        // They may be those of another person: whoever may change the collection may end them.
+        if monitors.summary(&key).is_some_and(|known| Some(known.schedule) == was) {
             let removed = monitor::remove(&caller.context.fetch, key).await;
             removed.map_err(CollectionError::from)?;
         }

@@ -41,6 +41,8 @@ pub struct CollectionState {
     pub saved: u64,
     /// How many files are missing of the saved ones.
     pub missing: u64,
+    /// Whether it is not known for each page whether files are missing.
+    pub is_unknown: bool,
     /// Total size of the files of all members and of the sub-resources of pages, in bytes.
     pub bytes: u64,
     /// Whether all members were counted in time.
@@ -98,15 +100,18 @@ pub(super) async fn of(
     }
 }
 
-/// Adds the titles of stored pages to members without a title, as far as they are found in time.
+/// Adds the titles of stored pages to members without a title, as far as they are found in time. They
+/// are those of the copies of everyone, because a collection may be shared.
 pub(super) async fn add_titles(caller: &Caller, members: &mut [MemberItem]) {
-    let (found, owner) = (members.to_vec(), caller.owner.clone());
+    let found = members.to_vec();
     let look = move |source: &ListSource<'_>, _: &ListQuery| {
         let (mut found, until) = (found, Instant::now() + PATIENCE);
         for item in &mut found {
             let Member::Page { url } = &item.member else { continue };
             if item.title.is_none() && Instant::now() < until {
-                item.title = page(source, &owner, url)?.and_then(|page| page.title);
+                // The last place is that of everyone.
+                let public = places_of_page(url, &Owner::Local).pop();
+                item.title = newest(source, public)?.and_then(|page| page.title);
             }
         }
         Ok(found)
@@ -121,7 +126,15 @@ pub(super) async fn add_titles(caller: &Caller, members: &mut [MemberItem]) {
 
 /// Returns the newest entry of a page: the copy of the owner, or else that of everyone.
 fn page(source: &ListSource<'_>, owner: &Owner, url: &str) -> Result<Option<Item>, Error> {
-    for place in places_of_page(url, owner) {
+    newest(source, places_of_page(url, owner))
+}
+
+/// Returns the newest entry of the first place that has one.
+fn newest(
+    source: &ListSource<'_>,
+    places: impl IntoIterator<Item = Place>,
+) -> Result<Option<Item>, Error> {
+    for place in places {
         // An unreadable entry counts as missing.
         let Ok(entries) = source.spool.entries(&place) else { continue };
         for entry in entries.found {
@@ -233,7 +246,10 @@ fn totals(
                 items.extend(page(source, view.owner, url)?);
                 state.saved += u64::from(!items.is_empty());
                 for item in &items {
-                    state.missing += missing(source, item)?.unwrap_or_default();
+                    match missing(source, item)? {
+                        Some(count) => state.missing += count,
+                        None => state.is_unknown = true,
+                    }
                 }
             }
             Member::Site { site } => {

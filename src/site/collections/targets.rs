@@ -1,6 +1,7 @@
 //! The pages that are fetched for the members of a collection.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use futures_util::{StreamExt, stream};
 use wwwoffle_index::Error;
@@ -13,16 +14,17 @@ use crate::fetch;
 use crate::fetch::recurse;
 use crate::site::caller::Caller;
 use crate::site::lists::cards::start_page;
-use crate::site::search::call::query_index;
-use crate::storage::collections::members::found;
+use crate::site::search::call::query_index_for;
+use crate::storage::collections::members::{PATIENCE, found};
 use crate::storage::lists::found::ListSource;
 use crate::storage::lists::query::ListQuery;
+use crate::storage::lists::viewer;
 use wwwoffle_api::fetch_spec::{FetchSpec, RecursiveRequest};
 use wwwoffle_api::scope::Scope;
 use wwwoffle_api::{Collection, CollectionFetch, Member};
 
 /// The number of pages that are requested at once.
-const AT_ONCE: usize = 16;
+pub(super) const AT_ONCE: usize = 16;
 
 /// The largest number of pages that are fetched for a collection.
 pub(in crate::site) const MAX_TARGETS: usize = 1_000;
@@ -48,8 +50,10 @@ pub(in crate::site) async fn of(
     collection: &Collection,
 ) -> Result<Vec<FetchTarget>, Error> {
     let (collection, local) = (collection.clone(), caller.context.base.local.clone());
+    // An administrator sees the entries of others, but does not request them.
+    let viewer = viewer(Some(&caller.owner));
     let look = move |source: &ListSource<'_>, _: &ListQuery| all(source, &collection);
-    let targets = query_index(caller, ListQuery::of_everything(), look).await?;
+    let targets = query_index_for(caller, viewer, ListQuery::of_everything(), look).await?;
     let mut seen = HashSet::new();
     let is_new = |target: &FetchTarget| {
         let url = CanonicalUrl::parse(&target.url, &local);
@@ -59,7 +63,7 @@ pub(in crate::site) async fn of(
 }
 
 fn all(source: &ListSource<'_>, collection: &Collection) -> Result<Vec<FetchTarget>, Error> {
-    let mut targets = Vec::new();
+    let (mut targets, until) = (Vec::new(), Instant::now() + PATIENCE);
     for item in &collection.members {
         match &item.member {
             Member::Page { url } => targets.push(FetchTarget { url: url.clone(), depth: 0 }),
@@ -68,6 +72,7 @@ fn all(source: &ListSource<'_>, collection: &Collection) -> Result<Vec<FetchTarg
                 let url = start.unwrap_or_else(|| format!("https://{site}/"));
                 targets.push(FetchTarget { url, depth: SITE_DEPTH });
             }
+            Member::Search(_) if Instant::now() >= until => {}
             Member::Search(search) => {
                 let items = found(source, search, OF_SEARCH)?.into_iter();
                 let url = |item: wwwoffle_index::Item| item.place.url().to_owned();

@@ -15,6 +15,7 @@ pub use self::space::DiskUse;
 use self::space::DiskUseView;
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
+use crate::base::statistics::Outcome;
 use crate::base::text::{Text, tr};
 use crate::fetch::LastFetch;
 use crate::page::{RenderedPage, Shell, View, links, view};
@@ -22,7 +23,8 @@ use crate::site::control::page::{MODES, mode_label};
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
-use wwwoffle_api::{DownloadItem, Mode, ModeSetting, Status};
+use crate::site::statistics::page::saved_requests;
+use wwwoffle_api::{DownloadItem, Mode, ModeSetting, Status, Sums};
 
 /// Maximum number of listed downloads; the others are counted.
 const SHOWN_DOWNLOADS: usize = 20;
@@ -52,6 +54,10 @@ pub struct HomePage {
     pub is_ready: bool,
     /// Use of the disk, if known.
     pub space: Option<DiskUse>,
+    /// Number of sites with stored entries.
+    pub sites: u64,
+    /// Counts of the current day.
+    pub today: Sums,
     /// Whether the last page could not be stored because the disk was full.
     pub was_full: bool,
     /// Clients that were recently refused.
@@ -105,6 +111,12 @@ pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
             pages.iter().map(|one| recent(one, home.now, shell)).collect::<Vec<_>>()
         }),
         is_ready: home.is_ready,
+        sites: home.sites,
+        today: view! {
+            // Requests that were answered without transferring the response from the origin.
+            answered: saved_requests(&home.today),
+            stored: home.today.of(Outcome::Stored.as_str()),
+        },
         space,
         setup: home.setup.as_ref().map(|setup| setup.view(shell)),
     };
@@ -171,17 +183,17 @@ fn activity(home: &HomePage, shell: &Shell) -> View {
     }
 }
 
-/// Explains what the proxy does in the chosen mode. With the choice *Automatic*, `mode` is what the
-/// connection has decided.
+/// Explains what the proxy does in the chosen mode. With the choice *Automatic*, `mode` follows the
+/// connection, which the page describes first.
 const fn explanation(chosen: ModeSetting, mode: Mode) -> Text {
     match (chosen, mode) {
         (ModeSetting::Auto, Mode::Offline) => tr(
-            "Automatic: there is no connection now, so saved pages are shown and missing pages are \
-             queued. They are fetched when the connection is back.",
+            "Saved pages are shown, missing pages are queued. They are fetched when the connection \
+             is back.",
         ),
         (ModeSetting::Auto, _) => tr(
-            "Automatic: the connection works now, so pages come from the web and are saved. When \
-             it fails, saved pages are shown and missing pages are queued.",
+            "Pages come from the web and are saved. Without a connection, saved pages are shown and \
+             missing pages are queued.",
         ),
         (_, Mode::Online) => tr("Online: pages come from the web and are saved."),
         (_, Mode::Offline) => tr("Offline: saved pages are shown, missing pages are queued."),

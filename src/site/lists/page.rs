@@ -125,11 +125,7 @@ pub fn page(
     let can_choose = rows.iter().any(|row| row.value.is_some());
     let next = found.as_ref().and_then(|found| found.next.as_deref());
     let mut view = view! {
-        heading: if shown.filter.is_everywhere {
-            tr("Hosts of all nodes")
-        } else {
-            heading(&shown.path)
-        },
+        heading: heading(shown),
         crumbs: breadcrumbs(&shown.path),
         // Address of this page, to which forms return.
         back: shown.address(),
@@ -158,10 +154,8 @@ pub fn page(
         whole: view! {
             // Number of entries, if known.
             count,
-            // Address of the page that deletes the whole list.
-            delete: (shown.is_part && !rows.is_empty()).then(|| whole::address(shown)),
-            // Address of the list to export, without the position of this page.
-            export: can_choose.then(|| shown.first().address()),
+            // Address of the page with the actions on the whole list.
+            actions: (can_choose || (shown.is_part && !rows.is_empty())).then(|| whole::address(shown)),
         },
         // Address for reloading this page while a deletion of a whole list is running.
         again: shown.is_going_on.then(|| reload_address(shown, result.as_ref())),
@@ -295,7 +289,7 @@ fn entry(item: &IndexItem, day: Option<String>, shown: &ListAddress, shell: &She
 }
 
 /// Whether the caller `owner` can select an entry in a list.
-fn is_choosable(item: &IndexItem, owner: &str) -> bool {
+pub(in crate::site) fn is_choosable(item: &IndexItem, owner: &str) -> bool {
     let of = item.whose.owner.as_deref();
     let is_theirs = of.is_none_or(|of| of == owner);
     is_theirs && item.url.len() <= LONGEST_CHOSEN && is_named_by_url(&item.url, of, &item.key)
@@ -368,13 +362,15 @@ fn request(url: &str, queued: Timestamp, shell: &Shell) -> View {
 const SHOWN_COLLECTIONS: usize = 12;
 
 /// Renders the library, the root of the lists. `sessions` holds the start times of the last online
-/// sessions, latest first; `resting` holds the deletions that can be undone.
+/// sessions, latest first; `resting` holds the deletions that can be undone; `result` is that of the
+/// last action on selected sites.
 #[must_use]
 pub fn root(
     shell: &Shell,
     (sessions, resting): (&[Timestamp], &[RemovalSummary]),
     library: &Library,
     all: &[Collection],
+    result: Option<ActionResult>,
 ) -> RenderedPage {
     let session = |(back, began): (usize, &Timestamp)| {
         view! {
@@ -388,7 +384,7 @@ pub fn root(
     let removed = removed.collect::<Vec<_>>();
     let sites = library.sites.iter().map(|card| site_card(card, shell)).collect::<Vec<_>>();
     let shown = all.iter().take(SHOWN_COLLECTIONS);
-    let view = view! {
+    let mut view = view! {
         collections: shown.map(|one| collections::card(one, shell)).collect::<Vec<_>>(),
         has_more_collections: all.len() > SHOWN_COLLECTIONS,
         removed,
@@ -402,6 +398,7 @@ pub fn root(
         sites,
         next: library.next.as_ref().map(|next| format!("{ROOT}?after={}", encode_path(next))),
     };
+    view.extend(result_view(result, shell));
     shell.page("lists-root.html", 200, &view)
 }
 

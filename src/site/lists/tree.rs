@@ -50,8 +50,10 @@ pub(super) async fn show(caller: &Caller, site: &str, arguments: Option<&str>) -
     let look = move |source: &ListSource<'_>, _: &ListQuery| {
         let hosts = match start {
             Some(host) => vec![host],
-            None => source.index.hosts_of_site(source.viewer, &named, HOSTS)?,
+            None => source.index.hosts_of_site(source.viewer, &named, HOSTS + 1)?,
         };
+        let is_cut = hosts.len() > HOSTS;
+        let hosts: Vec<_> = hosts.into_iter().take(HOSTS).collect();
         let mut nodes: Vec<_> = hosts
             .iter()
             .map(|(scheme, host)| TreeNode::host(&named, scheme, host, &begin))
@@ -67,12 +69,12 @@ pub(super) async fn show(caller: &Caller, site: &str, arguments: Option<&str>) -
             })
             .collect();
         open(source, &named, &mut nodes, &mut ahead)?;
-        Ok(nodes)
+        Ok((nodes, is_cut))
     };
     match query_index(caller, ListQuery::of_everything(), look).await {
-        Ok(nodes) => {
+        Ok((nodes, is_cut)) => {
             let is_part = form.value("host").is_some();
-            caller.page(page::page(&caller.shell, &TreePage { site, is_part, nodes }))
+            caller.page(page::page(&caller.shell, &TreePage { site, is_part, is_cut, nodes }))
         }
         Err(error) => caller.page(page::refused(&caller.shell, site, &error_chain(&error))),
     }

@@ -1,5 +1,7 @@
-//! Deletion of a whole list, after a confirmation page, and its export.
+//! Actions on whole lists, which a page with their size offers: delete, export, pin, and add to a
+//! collection.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -10,25 +12,32 @@ use wwwoffle_spool::{Place, Removal, Timestamp};
 
 use super::super::caller::Caller;
 use super::super::forms::FormError;
-use super::{back, nothing, of_host, of_url, read};
+use super::{back, name_collection, nothing, of_host, of_url, read};
 use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
+use crate::page::links::SEARCH;
+use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::site::lists::export::{self, ExportFormat, ExportWish};
 use crate::site::lists::page::whole as page;
-use crate::site::lists::page::whole::{LIST, ListContents, UNTIL, is_for_good};
+use crate::site::lists::page::whole::{LIST, ListContents, UNTIL, is_for_good, return_to};
 use crate::site::lists::page::{CompletedAction, DONE, ListAddress, REMOVED, ROOT, with};
 use crate::site::lists::removed;
 use crate::site::purge::set_pinned;
 use crate::site::search::call::query_index_for;
+use crate::storage::collections::MAX_MEMBERS;
 use crate::storage::lists::deletions::DeletionTurn;
 use crate::storage::lists::query::ListQuery;
 use crate::storage::lists::whole::{GatheredEntries, MOST, MOST_EXPORTED, is_of_entries, is_part};
 use crate::storage::lists::{self, viewer};
 use crate::storage::store::timestamp;
+use wwwoffle_api::Member;
 
-/// Maximum time for which the confirmation page counts entries.
+/// Maximum number of lists that are acted on together.
+const MOST_LISTS: usize = 100;
+
+/// Maximum time for which the page with the actions counts entries.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
 /// Maximum time that the response waits for the deletion; then the deletion continues in the
@@ -38,50 +47,57 @@ const WAITS: Duration = Duration::from_secs(1);
 /// Interval between checks whether the deletion has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Asks for confirmation before a whole list is deleted: the list in the argument `list`, or, as in
-/// WWWOFFLE 2.9, the entries of the host of a URL.
-pub(in crate::site) async fn confirm(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
+/// Shows the actions on the lists in the arguments `list`, or, as in WWWOFFLE 2.9, on the entries of
+/// the host of a URL.
+pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
+    if arguments.is_none_or(str::is_empty) {
+        return caller.message(&Message::NothingChosen { back: ROOT });
+    }
     let list = match (form.value(LIST), form.value("url")) {
         (Some(list), _) => list.to_owned(),
         (None, Some(url)) => of_host(caller, url),
         (None, None) => of_url(caller, arguments),
     };
-    let list = back(Some(&list));
+    let wanted =
+        if form.value(LIST).is_some() { NamedLists::of(&form) } else { NamedLists::named([&list]) };
+    let now = timestamp(clock::now());
     // Counting may take a while, so another site must not be able to cause it, for example with an
     // image.
-    let Some((shown, mut wanted)) =
-        parse_subset(list).filter(|_| !caller.is_sent_by_another_site())
-    else {
-        return caller.see_other(list);
-    };
-    let now = timestamp(clock::now());
-    limit_to_before(&mut wanted, now);
+    if wanted.is_empty() || caller.is_sent_by_another_site() {
+        return caller.see_other(back(Some(&list)));
+    }
+    let can_delete = wanted.are_parts();
+    let wanted = wanted.until(now);
     match gather(caller, &wanted, GatheredEntries::default(), Some(COUNTS_FOR)).await {
         Ok((gathered, is_all)) if !gathered.places.is_empty() => {
             let found = ListContents {
                 gathered: &gathered,
                 is_all,
+                can_delete,
                 has_others: caller.is_administrator(),
                 until: now.to_string(),
             };
+            let mut shown = wanted.shown.clone();
+            for list in &mut shown {
+                name_collection(caller, list).await;
+            }
             caller.page(page::page(&caller.shell, &shown, &found))
         }
         // The page of the list says that the list is empty, or why it is not available.
-        _ => caller.see_other(list),
+        _ => caller.see_other(back(Some(&list))),
     }
 }
 
-/// Deletes the list that the form of the confirmation page names, and redirects to the list.
+/// Deletes the lists that the form names, and redirects to the list or the library.
 pub(in crate::site) async fn delete(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    let list = back(form.value(LIST));
-    let (_, mut wanted) = parse_subset(list).ok_or_else(|| nothing(form))?;
-    let asked: Timestamp =
-        form.value(UNTIL).and_then(|text| text.parse().ok()).ok_or_else(|| nothing(form))?;
-    limit_to_before(&mut wanted, asked);
+    let wanted = NamedLists::of(form);
+    let asked = form.value(UNTIL).and_then(|text| text.parse::<Timestamp>().ok());
+    let asked = asked.filter(|_| wanted.are_parts()).ok_or_else(|| nothing(form))?;
+    let wanted = wanted.until(asked);
     let removal = removed::new_removal(caller);
     let busy = || {
         let why = "a list is being deleted already: try again when that has ended";
@@ -106,18 +122,21 @@ pub(in crate::site) async fn delete(
     } else {
         (REMOVED, removal.to_string())
     };
-    Ok(caller.see_other(&with(list, name, &value)))
+    Ok(caller.see_other(&with(&return_to(&wanted.shown), name, &value)))
 }
 
-/// Sends the whole list in the field `list` as an archive.
+/// Sends the whole lists in the fields `list` as an archive.
 pub(in crate::site) async fn send(
     caller: &Caller,
     format: ExportFormat,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    let (_, wanted) = parse_entry_list(back(form.value(LIST))).ok_or_else(|| nothing(form))?;
-    let (gathered, is_all) =
-        gather(caller, &wanted, GatheredEntries::with_limit(MOST_EXPORTED), None).await?;
+    let wanted = NamedLists::of(form);
+    if wanted.is_empty() {
+        return Err(nothing(form));
+    }
+    let gathered = GatheredEntries::with_limit(MOST_EXPORTED);
+    let (gathered, is_all) = gather(caller, &wanted, gathered, None).await?;
     if !is_all {
         let why =
             "the list has more entries than are exported at once: `wwwoffle export` has no limit";
@@ -127,75 +146,159 @@ pub(in crate::site) async fn send(
     export::send_places(caller, wish, gathered.places, form).await
 }
 
-/// Pins all entries of the list in the field `list`.
+/// Pins all entries of the lists in the fields `list`.
 pub(in crate::site) async fn pin(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, FormError> {
-    let list = back(form.value(LIST));
-    let (_, wanted) = parse_entry_list(list).ok_or_else(|| nothing(form))?;
-    let (gathered, is_all) = gather(caller, &wanted, GatheredEntries::default(), None).await?;
-    if !is_all {
-        let why = format!("the list has more than {MOST} entries: filter it first");
-        return Err(FormError::Bad(why));
-    }
-    let urls = gathered.places.iter().map(|place| place.url().to_owned());
-    let urls = urls.collect::<std::collections::BTreeSet<_>>();
+    let wanted = NamedLists::of(form);
+    let urls = urls(caller, &wanted, MOST).await?;
     if urls.is_empty() {
         return Err(nothing(form));
     }
     let count = urls.len();
     set_pinned(&caller.context, urls.into_iter().collect(), true).await?;
     let value = format!("{}.{count}", CompletedAction::Pinned.name());
-    Ok(caller.see_other(&with(list, DONE, &value)))
+    Ok(caller.see_other(&with(&return_to(&wanted.shown), DONE, &value)))
 }
 
-/// Parses the address of a list of ours. `None` unless it is a list of entries with a filter, or of
-/// a session.
-fn parse_subset(list: &str) -> Option<(ListAddress, ListQuery)> {
-    parse_entry_list(list).filter(|(_, wanted)| is_part(wanted))
+/// Returns the members that a collection gets for the lists in the fields `list`: a site or a search
+/// as such, so that it grows with what is saved later, and the pages of other lists.
+pub(in crate::site) async fn members(
+    caller: &Caller,
+    form: &SubmittedForm,
+) -> Result<Vec<Member>, FormError> {
+    let (mut members, mut others) = (Vec::new(), NamedLists::default());
+    for (shown, mut query) in NamedLists::of(form).into_pairs() {
+        match shown.as_member() {
+            Some(member) => members.push(member),
+            None => {
+                query.filter.pages_only = true;
+                others.push(shown, query);
+            }
+        }
+    }
+    let pages = urls(caller, &others, MAX_MEMBERS).await?;
+    members.extend(pages.into_iter().map(|url| Member::Page { url }));
+    Ok(members)
 }
 
-/// Parses the address of a list of ours; `None` unless it is a list of entries.
+/// Returns the URLs of the entries of some lists, each once. Fails if there are more than `most`.
+async fn urls(
+    caller: &Caller,
+    wanted: &NamedLists,
+    most: usize,
+) -> Result<BTreeSet<String>, FormError> {
+    let (gathered, is_all) =
+        gather(caller, wanted, GatheredEntries::with_limit(most), None).await?;
+    if !is_all {
+        let why = format!("the list has more than {most} entries: filter it first");
+        return Err(FormError::Bad(why));
+    }
+    Ok(gathered.places.iter().map(|place| place.url().to_owned()).collect())
+}
+
+/// Lists of ours to be acted on together. Only lists of entries and searches are among them.
+#[derive(Default)]
+struct NamedLists {
+    shown: Vec<ListAddress>,
+    queries: Vec<ListQuery>,
+}
+
+impl NamedLists {
+    /// The lists in the fields `list` of a form.
+    fn of(form: &SubmittedForm) -> Self {
+        Self::named(form.fields().filter(|(name, _)| *name == LIST).map(|(_, list)| list))
+    }
+
+    /// The lists at these addresses, at most [`MOST_LISTS`].
+    fn named<T: AsRef<str>>(lists: impl IntoIterator<Item = T>) -> Self {
+        let mut named = Self::default();
+        for list in lists.into_iter().take(MOST_LISTS) {
+            if let Some((shown, query)) = parse_entry_list(back(Some(list.as_ref()))) {
+                named.push(shown, query);
+            }
+        }
+        named
+    }
+
+    fn push(&mut self, shown: ListAddress, query: ListQuery) {
+        self.shown.push(shown);
+        self.queries.push(query);
+    }
+
+    fn into_pairs(self) -> impl Iterator<Item = (ListAddress, ListQuery)> {
+        self.shown.into_iter().zip(self.queries)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
+    /// Whether each list has only a part of all entries, so that it may be deleted.
+    fn are_parts(&self) -> bool {
+        !self.is_empty() && self.queries.iter().all(is_part)
+    }
+
+    /// Excludes entries stored at or after `time`.
+    fn until(mut self, time: Timestamp) -> Self {
+        for query in &mut self.queries {
+            let until = query.filter.until.map_or(time, |until| until.min(time));
+            query.filter.until = Some(until);
+        }
+        self
+    }
+}
+
+/// Parses the address of a list of ours; `None` unless it is a list of entries or a search.
 fn parse_entry_list(list: &str) -> Option<(ListAddress, ListQuery)> {
     let (path, arguments) = list.split_once('?').unwrap_or((list, ""));
-    let (shown, mut wanted) = read(path.strip_prefix(ROOT)?, Some(arguments)).ok()?;
+    let is_search = path == SEARCH;
+    let name = if is_search { "all" } else { path.strip_prefix(ROOT)? };
+    if name.is_empty() {
+        return None;
+    }
+    let (mut shown, mut query) = read(name, Some(arguments)).ok()?;
+    if is_search {
+        let form = SubmittedForm::of_arguments(Some(arguments)).ok()?;
+        form.value("q")?.trim().clone_into(&mut query.words);
+        (shown.words, shown.sort) = (query.words.clone(), None);
+        if query.query().is_empty() {
+            return None;
+        }
+    }
     // The whole list, from its beginning.
-    wanted.after = None;
-    is_of_entries(&wanted).then_some((shown, wanted))
+    query.after = None;
+    is_of_entries(&query).then_some((shown, query))
 }
 
-/// Excludes entries stored at or after `now`.
-fn limit_to_before(wanted: &mut ListQuery, now: Timestamp) {
-    let until = wanted.filter.until.map_or(now, |until| until.min(now));
-    wanted.filter.until = Some(until);
-}
-
-/// Collects the entries of a list that the caller may delete or export, for at most the time
+/// Collects the entries of lists that the caller may delete or export, for at most the time
 /// `within` if that is given. The flag is `true` if these are all such entries.
 async fn gather(
     caller: &Caller,
-    wanted: &ListQuery,
+    wanted: &NamedLists,
     mut gathered: GatheredEntries,
     within: Option<Duration>,
 ) -> Result<(GatheredEntries, bool), Error> {
     let (owner, began) = (caller.owner.to_string(), Instant::now());
-    while within.is_none_or(|within| began.elapsed() < within) {
-        let (own, mut so_far) = (owner.clone(), gathered);
-        // Entries of other owners are excluded, even if the caller may see them.
-        let viewer = viewer(Some(&caller.owner));
-        let step = query_index_for(caller, viewer, wanted.clone(), move |source, wanted| {
-            let is_end = so_far.step(source, wanted, &own)?;
-            Ok((so_far, is_end))
-        });
-        let (so_far, is_end) = step.await?;
-        gathered = so_far;
-        if is_end {
-            let is_all = !gathered.is_cut;
-            return Ok((gathered, is_all));
+    for query in &wanted.queries {
+        let mut is_end = false;
+        while !is_end {
+            if gathered.is_cut || within.is_some_and(|within| began.elapsed() >= within) {
+                return Ok((gathered, false));
+            }
+            let (own, mut so_far) = (owner.clone(), gathered);
+            // Entries of other owners are excluded, even if the caller may see them.
+            let viewer = viewer(Some(&caller.owner));
+            let step = query_index_for(caller, viewer, query.clone(), move |source, query| {
+                let is_end = so_far.step(source, query, &own)?;
+                Ok((so_far, is_end))
+            });
+            (gathered, is_end) = step.await?;
         }
     }
-    Ok((gathered, false))
+    let is_all = !gathered.is_cut;
+    Ok((gathered, is_all))
 }
 
 /// Deletes the entries at `places` in the background, and counts the deleted ones in `gone`. Ends

@@ -56,7 +56,7 @@ pub(in crate::site) async fn delete(
 ) -> Result<DeleteResponse, CallFault> {
     let deleted = match target {
         QueueTarget::Key(text) => u64::from(queue::dequeue(caller, key(&text)?).await?),
-        QueueTarget::All => queue::empty(caller).await?,
+        QueueTarget::All => queue::empty(caller, None).await?,
     };
     Ok(DeleteResponse { deleted })
 }

@@ -39,26 +39,29 @@ impl QueueSelection {
     #[must_use]
     pub fn parse(arguments: Option<&str>) -> Self {
         let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-        let state = form.value("state");
         let page = form.value("page").and_then(|page| page.parse().ok());
-        Self {
-            state: STATES.into_iter().find(|one| state == Some(word(*one))),
-            page: page.unwrap_or(1).max(1),
-        }
+        Self { state: state_in(&form), page: page.unwrap_or(1).max(1) }
     }
 
     /// Returns the address of this page, without scheme and host.
     #[must_use]
     pub fn address(&self) -> String {
-        let state = self.state.map(|state| format!("state={}", word(state)));
-        let page = (self.page > 1).then(|| format!("page={}", self.page));
-        let arguments: Vec<_> = state.into_iter().chain(page).collect();
-        match arguments.as_slice() {
-            [] => PATH.to_owned(),
-            arguments => format!("{PATH}?{}", arguments.join("&")),
+        let address = with_state(PATH, self.state);
+        match (self.page, self.state) {
+            (..=1, _) => address,
+            (page, None) => format!("{address}?page={page}"),
+            (page, Some(_)) => format!("{address}&page={page}"),
         }
     }
 }
+
+/// Returns the address of a page for the requests in one state, or for all.
+fn with_state(path: &str, state: Option<ItemState>) -> String {
+    state.map_or_else(|| path.to_owned(), |state| format!("{path}?{STATE}={}", word(state)))
+}
+
+/// Argument and form field with the state of the requests; for all of them it is absent.
+pub const STATE: &str = "state";
 
 /// One page of the queue.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +93,8 @@ pub fn page(shell: &Shell, shown: &QueuePage) -> RenderedPage {
         first: before + 1,
         last: before + items.len(),
         total: *total,
+        // Address of the page that deletes all requests in the shown state.
+        delete: with_state("/control/delete/req-all", asked.state),
         previous: (asked.page > 1).then(|| beside(asked.page - 1)),
         next: (before + ROWS < *total).then(|| beside(asked.page + 1)),
     };
@@ -99,13 +104,20 @@ pub fn page(shell: &Shell, shown: &QueuePage) -> RenderedPage {
 const STATES: [ItemState; 4] =
     [ItemState::Active, ItemState::Waiting, ItemState::Asking, ItemState::Failed];
 
-const fn word(state: ItemState) -> &'static str {
+pub(in crate::site) const fn word(state: ItemState) -> &'static str {
     match state {
         ItemState::Waiting => "waiting",
         ItemState::Active => "active",
         ItemState::Failed => "failed",
         ItemState::Asking => "asking",
     }
+}
+
+/// Returns the state in a form; `None` for all requests.
+#[must_use]
+pub fn state_in(form: &SubmittedForm) -> Option<ItemState> {
+    let state = form.value(STATE)?;
+    STATES.into_iter().find(|one| state == word(*one))
 }
 
 /// Returns the address of the list of failed requests.

@@ -13,7 +13,8 @@ use crate::page::links::{self, SEARCH};
 use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::collections::choose;
 use crate::site::home::page::letter;
-use crate::site::lists::page::room::{count_fitting, row_links_size, take_links};
+use crate::site::lists::page::room::{count_fitting, link_size, row_links_size, take_links};
+use crate::site::lists::page::{ActionResult, CHOSEN, is_choosable, result_view};
 use wwwoffle_api::{EntryItem, SavedSearch, SearchHit, SearchPage};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
@@ -30,7 +31,7 @@ const ROOM_FOR_QUEUE: usize = 30_000;
 const MOST_LINKS: usize = 12_000;
 
 /// Size of a hit without its variable texts, in bytes.
-const HIT: usize = 600;
+const HIT: usize = 760;
 /// Size of a request without its variable texts, in bytes.
 const REQUEST: usize = 350;
 
@@ -99,6 +100,20 @@ pub enum SearchResult {
     Found(SearchPage, Vec<Option<String>>, Option<String>),
 }
 
+/// The state of the page beside the query and its result.
+#[derive(Clone, Debug, Default)]
+pub struct SearchState {
+    /// Address of this page, to which forms return. `None` if it is too long, or if the hits are those
+    /// of other nodes; then no hit can be selected.
+    pub back: Option<String>,
+    /// Address of the page with the actions on everything found.
+    pub whole: Option<String>,
+    /// Whether all hits that can be selected are selected.
+    pub is_all_chosen: bool,
+    /// The result of the last action on hits.
+    pub result: Option<ActionResult>,
+}
+
 /// A piece of a text, and whether it is highlighted as a match.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 struct TextPiece {
@@ -114,15 +129,25 @@ pub fn hits_that_fit(hits: &[SearchHit]) -> Option<usize> {
 }
 
 fn cost(found: &SearchHit) -> usize {
-    let url = ShownUrl::new(&found.item.url).of_login(found.item.whose.login.as_deref());
+    let url = hit_url(found);
     let title = found.item.title.as_deref().map_or(0, written);
     let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
-    HIT + row_links_size(&url) + written(&url.text) + title + written(&found.snippet.text) + marks
+    HIT + link_size(&url)
+        + row_links_size(&url)
+        + written(&url.text)
+        + title
+        + written(&found.snippet.text)
+        + marks
 }
 
 /// Renders the page.
 #[must_use]
-pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
+pub fn page(
+    shell: &Shell,
+    typed: &SearchQuery,
+    outcome: SearchResult,
+    state: SearchState,
+) -> RenderedPage {
     let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
     let mut address = None;
     let (refused, found) = match outcome {
@@ -138,13 +163,16 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
     let (found, next) = found.map(|(found, _, next)| (found, next)).unzip();
     let found = found.as_ref();
     let hits = found.map(|found| found.hits.as_slice()).unwrap_or_default();
-    let view = view! {
+    let is_choosable = |hit: &SearchHit| is_choosable(&hit.item, &shell.reader);
+    let can_choose = state.back.is_some() && hits.iter().any(is_choosable);
+    let mut view = view! {
         words: shown::text(&typed.words),
         host: shown::text(&typed.host),
         kinds: [
             kind("", tr("all types"), None),
             kind("page", tr("pages"), Some(ContentClass::Page)),
             kind("text", tr("plain text"), Some(ContentClass::Text)),
+            kind("document", tr("documents"), Some(ContentClass::Document)),
         ],
         since: shown::text(&typed.since),
         until: shown::text(&typed.until),
@@ -159,13 +187,28 @@ pub fn page(shell: &Shell, typed: &SearchQuery, outcome: SearchResult) -> Render
         // The page that the words name.
         address,
         refused,
-        hits: hits.iter().enumerate().map(|(at, hit)| hit_view(hit, icons.get(at).and_then(Option::as_deref), &shell.zone)).collect::<Vec<_>>(),
+        hits: hits.iter().enumerate().map(|(at, hit)| {
+            let value = (can_choose && is_choosable(hit)).then(|| hit_url(hit).href).flatten();
+            hit_view(hit, icons.get(at).and_then(Option::as_deref), value, &shell.zone)
+        }).collect::<Vec<_>>(),
+        selection: view! {
+            possible: can_choose,
+            is_all: state.is_all_chosen,
+            // Address of this page with the opposite selection.
+            opposite: state.back.as_deref().map(|back| match state.is_all_chosen {
+                true => back.to_owned(),
+                false => format!("{back}&{CHOSEN}=1"),
+            }),
+        },
+        back: state.back.as_deref().unwrap_or(SEARCH),
+        whole: state.whole.as_deref().filter(|_| can_choose),
         queue: found.map(|found| queue(&found.queue, &shell.zone)).unwrap_or_default(),
         // Arguments of the next page.
         next: next.flatten(),
         partial: found.is_some_and(|found| found.partial),
         incomplete: found.is_some_and(|found| found.incomplete),
     };
+    view.extend(result_view(state.result, shell));
     shell.page("search.html", 200, &view)
 }
 
@@ -207,7 +250,12 @@ fn scopes(is_everywhere: bool) -> Vec<SelectOption> {
     ]
 }
 
-fn hit_view(found: &SearchHit, icon: Option<&str>, zone: &TimeZone) -> View {
+fn hit_url(found: &SearchHit) -> ShownUrl {
+    ShownUrl::new(&found.item.url).of_login(found.item.whose.login.as_deref())
+}
+
+/// Returns the values of a hit. `value` is that of the form field that selects it.
+fn hit_view(found: &SearchHit, icon: Option<&str>, value: Option<String>, zone: &TimeZone) -> View {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.
@@ -215,7 +263,8 @@ fn hit_view(found: &SearchHit, icon: Option<&str>, zone: &TimeZone) -> View {
     let title = pieces(title, &found.title_marks);
     let host = item.url.split('/').nth(2).unwrap_or_default();
     view! {
-        url: ShownUrl::new(&item.url).of_login(item.whose.login.as_deref()),
+        url: hit_url(found),
+        value,
         icon,
         letter: letter(host),
         title,
@@ -289,10 +338,15 @@ mod tests {
     fn an_address_is_shown_as_a_link_to_the_page_about_it() {
         for url in hostile().iter().map(|text| as_key(text)).chain(["http://tea.example/"]) {
             let result = SearchResult::Address(url.to_owned());
-            let page = page(&shell(), &SearchQuery::default(), result);
+            let page = page(&shell(), &SearchQuery::default(), result, SearchState::default());
             assert_harmless(&page);
             assert!(page.body.contains(">Info on "), "{}", page.body);
         }
+    }
+
+    fn state() -> SearchState {
+        let back = Some("/search/?q=tea".to_owned());
+        SearchState { whole: back.clone(), back, ..SearchState::default() }
     }
 
     fn found(text: &str) -> SearchHit {
@@ -335,7 +389,7 @@ mod tests {
     }
 
     fn page_of(typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
-        page(&shell(), typed, outcome)
+        page(&shell(), typed, outcome, state())
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn last_days(statistics: &StatisticsReport, many: usize) -> Vec<(Date, Sums)> {
 
 /// Returns the number of requests that were served without transferring the whole response from the
 /// origin.
-fn saved_requests(sums: &Sums) -> u64 {
+pub(in crate::site) fn saved_requests(sums: &Sums) -> u64 {
     let saving = Outcome::ALL.iter().filter(|outcome| outcome.saves());
     saving.fold(0, |sum, outcome| sum.saturating_add(sums.of(outcome.as_str())))
 }

@@ -209,7 +209,10 @@ impl CollectionFile {
         collection.members = rest;
         let count = gone.len();
         if count == 0 {
-            return Ok((String::new(), 0));
+            // The form was sent twice: the deletion of the first can be undone.
+            let is_this = |it: &&RemovedPart| it.id == id && it.whole.is_none();
+            let removal = self.removed.iter().rfind(is_this).map(|it| it.removal.clone());
+            return Ok((removal.unwrap_or_default(), 0));
         }
         collection.changed = now;
         let part = RemovedPart {
@@ -238,6 +241,13 @@ impl CollectionFile {
             members: Vec::new(),
         };
         Ok(self.keep_removed(part, now))
+    }
+
+    /// Returns the name of the deletion of a whole collection, if it can be undone.
+    #[must_use]
+    pub fn removal_of(&self, id: &str) -> Option<String> {
+        let is_this = |it: &&RemovedPart| it.id == id && it.whole.is_some();
+        self.removed.iter().rfind(is_this).map(|it| it.removal.clone())
     }
 
     fn keep_removed(&mut self, part: RemovedPart, now: Timestamp) -> String {

@@ -15,7 +15,7 @@ use wwwoffle_api::{Collection, Member, SavedSearch};
 pub const MAX_FOUND: usize = 200;
 
 /// The time limit for finding the pages of all searches of a collection.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The places of the entries of a collection.
 #[derive(Debug, Default)]
@@ -75,12 +75,13 @@ pub fn places(
     owner: &Owner,
     most: usize,
 ) -> Result<CollectionPlaces, Error> {
-    let mut all = CollectionPlaces::default();
+    let (mut all, until) = (CollectionPlaces::default(), Instant::now() + PATIENCE);
     let name = owner.to_string();
     let is_theirs = |item: &Item| item.place.owner().is_none_or(|of| of == name);
     for item in &collection.members {
         match &item.member {
             Member::Page { url } => all.places.extend(places_of_page(url, owner)),
+            Member::Search(_) if Instant::now() >= until => all.is_cut = true,
             Member::Search(search) => {
                 let items = found(source, search, MAX_FOUND)?.into_iter().filter(is_theirs);
                 all.places.extend(items.map(|item| item.place));

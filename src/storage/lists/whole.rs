@@ -58,9 +58,17 @@ impl GatheredEntries {
     ) -> Result<bool, Error> {
         let Some((filter, kind)) = source.filtered(wanted) else { return Ok(true) };
         let keep = source.listing_filter(wanted, kind);
-        let page = source.index.list(&filter, Sort::Name, self.next.as_ref(), MAX_PAGE, &keep)?;
+        let after = self.next.as_ref();
+        let (items, next) = if wanted.words.is_empty() {
+            let page = source.index.list(&filter, Sort::Name, after, MAX_PAGE, &keep)?;
+            (page.items, page.next)
+        } else {
+            let hits = source.index.search(&wanted.query(), &filter, after, MAX_PAGE, &keep)?;
+            self.is_cut |= hits.is_partial;
+            (hits.items, hits.next)
+        };
         let pins = source.pins();
-        for item in page.items {
+        for item in items {
             if item.place.owner().is_some_and(|of| of != owner)
                 || !self.seen.insert(item.place.key())
             {
@@ -78,7 +86,7 @@ impl GatheredEntries {
             }
             self.places.push(item.place);
         }
-        self.next = page.next;
+        self.next = next;
         Ok(self.next.is_none())
     }
 }
@@ -89,8 +97,8 @@ pub fn is_of_entries(wanted: &ListQuery) -> bool {
     matches!(wanted.subject, Subject::Entries | Subject::Session(_))
 }
 
-/// Whether the list has only a part of the entries: a session, or entries that match a filter. Only
-/// such a list may be deleted as a whole.
+/// Whether the list has only a part of the entries: a session, or entries that match a filter or a
+/// search. Only such a list may be deleted as a whole.
 #[must_use]
 pub fn is_part(wanted: &ListQuery) -> bool {
     let Filter { scheme, host, site, class, status, text, since, until, owner, .. } =
@@ -98,7 +106,9 @@ pub fn is_part(wanted: &ListQuery) -> bool {
     let names = [scheme, host, site, text, owner].into_iter().any(Option::is_some);
     let others = class.is_some() || status.is_some() || since.is_some() || until.is_some();
     match wanted.subject {
-        Subject::Entries => names || others || wanted.collection.is_some(),
+        Subject::Entries => {
+            names || others || wanted.collection.is_some() || !wanted.query().is_empty()
+        }
         Subject::Session(_) => true,
         _ => false,
     }

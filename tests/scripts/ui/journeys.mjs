@@ -1,15 +1,19 @@
-// The journeys of a traveller, a school and an archivist, each from the home page on by clicks alone.
-// Only addresses of web sites are typed. `first-page` measures how long the first page takes.
+// The journeys of a traveller, a school and an archivist, each from the home page on by clicks alone, or
+// with the keyboard alone. Only addresses of web sites are typed. `first-page` measures how long the first
+// page takes.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import path from 'node:path'
 import { PATIENCE, end, fault, forget, holds, launch, person, settings } from './browsers.mjs'
 
-const { base, browser: kind, http, https, journey, out, password, scripts } = settings
+const { base, browser: kind, http, https, journey, keyboard, out, password, scripts } = settings
 const width = settings.width ?? 1280
 
 /// The clicks from the first page of ours to the first HTTPS page that is read offline.
 const MAX_CLICKS = 4
+
+/// The largest number of times that Tab is pressed for one control.
+const MAX_TABS = 300
 
 let [browser, page, seen, clicks] = [undefined, undefined, undefined, 0]
 
@@ -34,6 +38,48 @@ async function until(what, ask, isRight = answer => answer) {
   }
 }
 
+/// Moves the focus to a control with the Tab key.
+async function focus(target) {
+  for (let at = 0; at < MAX_TABS; at++) {
+    await page.keyboard.press('Tab')
+    const reached = await target.evaluate(one => {
+      if (one !== document.activeElement) return undefined
+      const { outlineStyle, outlineWidth } = getComputedStyle(one)
+      return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2
+    })
+    if (reached === undefined) continue
+    return sure(reached, `the focus is not visible on ${target}`)
+  }
+  throw new Error(`Tab does not reach ${target}`)
+}
+
+/// Clicks a control, or reaches it and presses Enter.
+async function act(target) {
+  clicks++
+  if (!keyboard) return target.click()
+  await focus(target)
+  return page.keyboard.press('Enter')
+}
+
+/// Types into a field, in place of its text.
+async function type(selector, text) {
+  const field = page.locator(selector).first()
+  if (!keyboard) return field.fill(text)
+  await focus(field)
+  await page.keyboard.press('ControlOrMeta+a')
+  return page.keyboard.type(text)
+}
+
+/// Chooses an option of a list.
+async function choose(selector, value) {
+  const list = page.locator(selector).first()
+  if (!keyboard) return list.selectOption(value)
+  await focus(list)
+  const options = await list.locator('option').count()
+  for (let at = 0; at < options && await list.inputValue() !== value; at++) await page.keyboard.press('ArrowDown')
+  return sure(await list.inputValue() === value, `the keyboard chooses ${value}`)
+}
+
 /// Clicks a link or button that leads to another page.
 async function click(selector, within = page) {
   const target = typeof selector === 'string' ? within.locator(selector).first() : selector
@@ -41,8 +87,7 @@ async function click(selector, within = page) {
   await target.scrollIntoViewIfNeeded()
   forget(seen)
   const arrived = page.waitForNavigation({ waitUntil: 'load' })
-  await target.click()
-  clicks++
+  await act(target)
   await arrived
 }
 
@@ -55,8 +100,7 @@ async function visit(address) {
 /// Clicks what starts a download, and returns its file. Debian's Firefox keeps the file itself, so only
 /// its name is known there.
 async function save(selector) {
-  const [download] = await Promise.all([page.waitForEvent('download'), page.locator(selector).first().click()])
-  clicks++
+  const [download] = await Promise.all([page.waitForEvent('download'), act(page.locator(selector).first())])
   const file = path.join(out, download.suggestedFilename())
   if (kind !== 'firefox') await download.saveAs(file)
   return file
@@ -132,7 +176,7 @@ const journeys = {
     sure(/proxy\.pac/.test(await text()), 'the PAC address')
     await place('/configuration/')
     await click('main a[href$="/configuration/dont-get/urls"]')
-    await page.locator('#entry').fill(`${http}/tea/black.html`)
+    await type('#entry', `${http}/tea/black.html`)
     await click('main form.fields button.main')
     await look('blocked-saved')
     await visit(`${http}/tea/black.html`)
@@ -163,8 +207,8 @@ const journeys = {
     await visit(base)
     await place('/queue/')
     await place('/refresh-options/')
-    await page.locator('main input[name=url]').fill(`${http}/tea/`)
-    await page.locator('main select[name=extent]').selectOption('links')
+    await type('main input[name=url]', `${http}/tea/`)
+    await choose('main select[name=extent]', 'links')
     await look('fetch')
     await click(button('/refresh-request/'))
     await place('/fetches/')
@@ -182,8 +226,11 @@ const journeys = {
     await click('main .cards a')
     await reloaded('Price')
     await look('site')
+    await click('main a[href*="/control/delete/url-all"]')
+    await look('everything')
     const file = await save(button('/control/export-list/wacz'))
     sure(/\.wacz$/.test(file) && (kind === 'firefox' || existsSync(file)), `the site is exported: ${file}`)
+    await page.goBack()
     await click(page.locator('.row.entry', { hasText: 'Price' }).locator('a[href*="/info/"]').first())
     await click('main a[href*="/history/"]')
     await look('history')

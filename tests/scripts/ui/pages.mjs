@@ -80,6 +80,33 @@ async function keyboard(page, where) {
   return undefined
 }
 
+/// Checks what a screen reader says: each control has a name, and the page has its landmarks.
+async function spoken(page, where) {
+  const said = await page.locator('body').ariaSnapshot()
+  for (const [line] of said.matchAll(/^ *- (link|button|textbox|checkbox|combobox|radio|progressbar)(?! ").*$/gm)) {
+    fault(where, `a screen reader has no name for ${line.trim()}`)
+  }
+  for (const landmark of ['banner', 'navigation', 'main', 'contentinfo']) {
+    if (!said.includes(`- ${landmark}`)) fault(where, `has no ${landmark}`)
+  }
+}
+
+let shot = 0
+
+/// Takes screenshots of the whole page at each width, in light and dark.
+async function shoot(page, where) {
+  const name = `${String(++shot).padStart(3, '0')}-${file(where)}`
+  for (const width of [360, 768, 1280]) {
+    await page.setViewportSize({ width, height: 800 })
+    for (const scheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme: scheme })
+      await page.screenshot({ path: path.join(settings.shots, `${name}-${width}-${scheme}.png`), fullPage: true })
+    }
+  }
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await page.emulateMedia({ colorScheme: null })
+}
+
 /// Checks the print layout: black on white, without buttons.
 async function paper(page, where) {
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' })
@@ -98,7 +125,7 @@ const file = where => where.replace(/[^a-z0-9]+/gi, '-').replace(/^-|-$/g, '').s
 
 const kinds = new Map()
 let count = 0
-await crawl(async page => {
+if (!settings.paths) await crawl(async page => {
   count++
   const { length } = Buffer.from(page.html)
   if (length > LONGEST) fault(page.url, `${length} bytes`)
@@ -153,7 +180,8 @@ const online = {
   'too-long-field': to(`${settings.http}/too-long-field`)
 }
 
-const looked = [...kinds.values()].flat().map(({ url, kind }) => [kind, url])
+const looked = settings.paths?.map(at => [`empty ${at}`, `${settings.base}${at}`])
+  ?? [...kinds.values()].flat().map(({ url, kind }) => [kind, url])
 const browser = await launch('chromium')
 
 /// Runs all checks on one page.
@@ -167,6 +195,8 @@ async function look(where, reach) {
     if (width === 1280 || width === 360) await axe(page, at)
     await page.screenshot({ path: path.join(settings.out, `${file(where)}-${file(String(width))}.png`) })
     if (width !== 1280) continue
+    if (settings.shots) await shoot(page, where)
+    await spoken(page, at)
     await keyboard(page, at)
     await paper(page, at)
   }
@@ -183,10 +213,12 @@ const phone = { ...await person(browser, { width: 360, scheme: 'dark' }), width:
 const tablet = { ...await person(browser, { width: 768, scheme: 'dark' }), width: 768 }
 // A window of 1,280 pixels at 200 %.
 const zoomed = { ...await person(browser, { width: 640, scheme: 'light', scale: 2 }), width: '200 %' }
-for (const [where, url] of looked) await look(where, to(url))
-for (const [where, reach] of Object.entries(offline)) await readAndLook(where, reach)
-await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.seen)
-for (const [where, reach] of Object.entries(online)) await readAndLook(where, reach)
+for (const [where, url] of looked) await (settings.paths ? readAndLook : look)(where, to(url))
+if (!settings.paths) for (const [where, reach] of Object.entries(offline)) await readAndLook(where, reach)
+if (!settings.paths) {
+  await press('[formaction$="/control/online"]', settings.base)(desk.page, desk.seen)
+  for (const [where, reach] of Object.entries(online)) await readAndLook(where, reach)
+}
 await browser.close()
 writeFileSync(path.join(settings.out, 'pages.json'), JSON.stringify(looked, null, 1))
 end(`${looked.length} pages checked`)

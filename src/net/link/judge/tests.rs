@@ -71,7 +71,7 @@ fn run(has_url: bool, rows: &str) {
 fn several_failed_hosts_and_a_failed_probe_set_offline() {
     run(
         false,
-        "0 up:eth0    -> online (connected (eth0))
+        "0 up:eth0    -> online (connected over eth0)
          1 failed:a   -> online
          2 failed:a   -> online
          3 failed:a   -> online
@@ -122,7 +122,7 @@ fn kernel_report_must_last_before_it_counts() {
          23 up:wlan0  -> offline
          24 down      -> offline
          26 up:wlan0  -> offline
-         28 tick      -> online (connected (wlan0))",
+         28 tick      -> online (connected over wlan0)",
     );
     // The first report of the kernel counts at once, because there is no earlier state.
     run(

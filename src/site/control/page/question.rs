@@ -5,17 +5,20 @@ use serde::Serialize;
 use crate::base::shown::ShownUrl;
 use crate::base::text::{Text, count, tr};
 use crate::page::{RenderedPage, Shell};
-use wwwoffle_api::QueueCounts;
+use crate::site::queue::page::{STATE, word};
+use wwwoffle_api::{ItemState, QueueCounts};
 
 /// The items to be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeletionTarget<'a> {
-    /// All requests on the queue that the caller may see.
+    /// All requests on the queue that the caller may see, or those in one state.
     Queue {
         /// Numbers of requests by state.
         counts: QueueCounts,
         /// How many of these requests send a form.
         forms: u64,
+        /// The state of the requests; `None` for all.
+        only: Option<ItemState>,
     },
     /// One request.
     Request {
@@ -71,12 +74,13 @@ pub fn page(shell: &Shell, doomed: &DeletionTarget<'_>) -> RenderedPage {
 fn view(doomed: DeletionTarget<'_>) -> QuestionView {
     let for_good = tr("It is removed from the queue. You cannot undo this.");
     match doomed {
-        DeletionTarget::Queue { counts, forms } => {
+        DeletionTarget::Queue { counts, forms, only } => {
             let all = counts.waiting + counts.active + counts.asking + counts.failed;
             let text = tr("They are removed from the queue. You cannot undo this.");
             let label = count(all, "Delete {n} request", "Delete all {n} requests");
             let view = QuestionView::new(tr("Delete all requests?"), text, QUEUE, "req-all", label);
-            QuestionView { lines: of_queue(counts, forms), ..view }
+            let field = only.map(|state| (STATE, word(state).to_owned()));
+            QuestionView { lines: of_queue(counts, forms), field, ..view }
         }
         DeletionTarget::Request { url, key } => {
             let heading = tr("Delete this request?");
@@ -178,7 +182,7 @@ mod tests {
                 "wait",
             ),
         ] {
-            let page = page(&shell(), &DeletionTarget::Queue { counts, forms });
+            let page = page(&shell(), &DeletionTarget::Queue { counts, forms, only: None });
             assert_harmless(&page);
             let body = page.body;
             let to = "method=\"post\" action=\"http://localhost:8080/control/delete/req-all\"";

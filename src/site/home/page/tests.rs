@@ -8,7 +8,7 @@ use crate::site::link::LinkReport;
 use crate::site::link::link;
 use wwwoffle_api::{
     DaemonActivity, DaemonProcess, DownloadItem, DownloadWaiting, Mode, ModeSetting, QueueCounts,
-    RejectionItem, Status,
+    RejectionItem, Status, Sums,
 };
 
 fn home(mode: Mode) -> HomePage {
@@ -40,6 +40,8 @@ fn home(mode: Mode) -> HomePage {
         recent: Some(vec![]),
         is_ready: true,
         space: None,
+        sites: 0,
+        today: Sums::default(),
         was_full: false,
         refused: None,
         config_faults: false,
@@ -138,7 +140,7 @@ fn the_link_state_and_the_portal_login_are_shown() {
             portal: Some(portal),
         };
         let body = body(&home);
-        assert!(body.contains("Switched automatically"), "{body}");
+        assert!(body.contains("Automatic. Offline now: <bdi>it is so"), "{body}");
         assert!(body.contains("it is so: &lt;script&gt;"), "{body}");
         assert!(body.contains("Log in at"), "{body}");
         assert!(body.contains("/control/auto\" aria-pressed=\"true\">Automatic<"), "{body}");
@@ -150,7 +152,7 @@ fn the_link_state_and_the_portal_login_are_shown() {
 fn the_link_state_is_shown_in_every_mode() {
     let body = body(&home(Mode::Online));
     assert!(body.contains("Network: <bdi>connected</bdi>"), "{body}");
-    assert!(!body.contains("Switched automatically") && !body.contains("Log in at"), "{body}");
+    assert!(!body.contains("Automatic. ") && !body.contains("Log in at"), "{body}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use wwwoffle_api::{Member, SavedSearch};
 use wwwoffle_index::{ContentClass, Cursor, Sort};
 use wwwoffle_url::url_encode_form_args;
 
 use super::ROOT;
-use crate::page::links::ABOUT;
+use crate::page::links::{ABOUT, SEARCH};
 
 /// A page of a list: the filters, the order and the position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct ListAddress {
     pub trail: Trail,
     /// For the list of a site: its page with the shortest URL, if there is one.
     pub start: Option<String>,
+    /// The name of the collection whose entries are listed.
+    pub collection: Option<String>,
+    /// The words, if this is the list of what a search finds; otherwise empty.
+    pub words: String,
 }
 
 /// The filters of a list.
@@ -70,11 +75,16 @@ impl ListAddress {
             ("scope", if self.filter.is_everywhere { "all" } else { "" }),
             ("after", self.after.as_deref().unwrap_or_default()),
             ("before", &trail),
+            ("q", &self.words),
         ];
         let coded = |text: &str| url_encode_form_args(text.as_bytes());
         let pairs = pairs.into_iter().chain(others).filter(|(_, value)| !value.is_empty());
         let pairs: Vec<_> = pairs.map(|(name, value)| format!("{name}={}", coded(value))).collect();
-        let begin = format!("{ROOT}{}", encode_path(&self.path));
+        let begin = if self.words.is_empty() {
+            format!("{ROOT}{}", encode_path(&self.path))
+        } else {
+            SEARCH.to_owned()
+        };
         if pairs.is_empty() { begin } else { format!("{begin}?{}", pairs.join("&")) }
     }
 }
@@ -124,6 +134,29 @@ impl fmt::Display for Trail {
 }
 
 impl ListAddress {
+    /// Returns the member of a collection that has the same entries; `None` if there is none.
+    #[must_use]
+    pub fn as_member(&self) -> Option<Member> {
+        let filter = &self.filter;
+        let other = |name: &str| filter.others.iter().find(|(it, _)| *it == name);
+        let value = |name: &str| other(name).map(|(_, value)| value.clone()).unwrap_or_default();
+        if !self.words.is_empty() {
+            let known = ["host", "since", "until"];
+            return filter.others.iter().all(|(name, _)| known.contains(name)).then(|| {
+                Member::Search(SavedSearch {
+                    words: self.words.clone(),
+                    host: value("host"),
+                    class: filter.kind.map(ContentClass::as_str).unwrap_or_default().to_owned(),
+                    since: value("since"),
+                    until: value("until"),
+                })
+            });
+        }
+        let site = self.path.strip_prefix("site/").filter(|site| !site.is_empty())?;
+        let is_whole = filter.kind.is_none() && filter.text.is_empty() && filter.others.is_empty();
+        is_whole.then(|| Member::Site { site: site.to_owned() })
+    }
+
     /// Returns the first page of the list.
     pub(super) fn first(&self) -> ListAddress {
         ListAddress { after: None, trail: Trail::default(), ..self.clone() }

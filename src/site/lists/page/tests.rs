@@ -82,7 +82,7 @@ fn every_text_in_a_list_is_escaped() {
             assert_harmless(&page_of(&shown, found(ListItems::Sites(vec![site]), None)));
         }
     }
-    assert_harmless(&root(&shell(), (&[time(), time()], &[]), &Library::default(), &[]));
+    assert_harmless(&root(&shell(), (&[time(), time()], &[]), &Library::default(), &[], None));
 }
 
 #[test]
@@ -160,10 +160,10 @@ fn deletions_can_be_undone() {
     }
     // Only the latest deletions are shown, at most ten.
     let many: Vec<_> = (0..12).map(|entries| RemovalSummary { entries, ..resting }).collect();
-    let last = root(&shell(), (&[], &many), &Library::default(), &[]).body;
+    let last = root(&shell(), (&[], &many), &Library::default(), &[], None).body;
     assert_eq!(last.matches(">Undo</button>").count(), 10);
     assert!(last.contains(">9 entries") && !last.contains(">10 entries"), "{last}");
-    let root = root(&shell(), (&[], &[resting]), &Library::default(), &[]);
+    let root = root(&shell(), (&[], &[resting]), &Library::default(), &[], None);
     assert_harmless(&root);
     assert!(root.body.contains("3 entries were deleted") && root.body.contains("f00"));
 }
@@ -196,7 +196,12 @@ fn each_list_has_a_name() {
         ("all", "Everything saved", 1),
         ("nothing", "Library", 1),
     ] {
-        assert_eq!((&*heading(path).to_string(), breadcrumbs(path).len()), (want, above), "{path}");
+        let list = ListAddress { path: path.to_owned(), ..ListAddress::default() };
+        assert_eq!(
+            (&*heading(&list).to_string(), breadcrumbs(path).len()),
+            (want, above),
+            "{path}"
+        );
     }
 }
 
@@ -311,7 +316,7 @@ fn the_library_shows_each_site_as_a_card() {
         next: Some("h1/x y".to_owned()),
         is_later: false,
     };
-    let page = root(&shell(), (&[], &[]), &library, &[]);
+    let page = root(&shell(), (&[], &[]), &library, &[], None);
     assert_harmless(&page);
     let body = page.body;
     for want in [
@@ -330,12 +335,13 @@ fn the_library_shows_each_site_as_a_card() {
     }
     assert_eq!(body.matches("saved <time").count(), 3, "{body}");
     let empty = Library { is_ready: true, ..Library::default() };
-    let empty = root(&shell(), (&[], &[]), &empty, &[]).body;
+    let empty = root(&shell(), (&[], &[]), &empty, &[], None).body;
     assert!(empty.contains("Nothing is saved yet.") && empty.contains("/?help=1#help"), "{empty}");
-    let unready = root(&shell(), (&[], &[]), &Library::default(), &[]).body;
+    let unready = root(&shell(), (&[], &[]), &Library::default(), &[], None).body;
     assert!(unready.contains("The index is being built."), "{unready}");
     let refused = Some(list_unavailable("the disk failed"));
-    let refused = root(&shell(), (&[], &[]), &Library { refused, ..Library::default() }, &[]).body;
+    let refused =
+        root(&shell(), (&[], &[]), &Library { refused, ..Library::default() }, &[], None).body;
     assert!(refused.contains("This cannot be determined now: the disk failed"), "{refused}");
     assert!(!refused.contains("The index is being built."), "{refused}");
 }
@@ -347,7 +353,7 @@ fn hostile_sites_are_text() {
         // The position is one of the index, which contains the name of a host.
         let next = Some(as_key(&text).to_owned());
         let library = Library { is_ready: true, sites, next, ..Library::default() };
-        assert_harmless(&root(&shell(), (&[], &[]), &library, &[]));
+        assert_harmless(&root(&shell(), (&[], &[]), &library, &[], None));
     }
 }
 

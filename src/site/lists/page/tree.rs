@@ -25,6 +25,8 @@ pub struct TreePage<'a> {
     pub site: &'a str,
     /// Whether the tree begins with a folder of a host.
     pub is_part: bool,
+    /// Whether the site has more hosts.
+    pub is_cut: bool,
     /// The hosts.
     pub nodes: Vec<TreeNode>,
 }
@@ -141,6 +143,7 @@ pub fn page(shell: &Shell, tree: &TreePage<'_>) -> RenderedPage {
         list: format!("{ROOT}site/{}", encode_path(tree.site)),
         whole: tree.is_part.then(|| address(tree.site)),
         nodes: &tree.nodes,
+        is_cut: tree.is_cut,
         refused: None::<crate::base::text::Text>,
     };
     shell.page("lists-tree.html", 200, &view)
@@ -154,6 +157,7 @@ pub fn refused(shell: &Shell, site: &str, why: &str) -> RenderedPage {
         list: format!("{ROOT}site/{}", encode_path(site)),
         whole: None::<String>,
         nodes: Vec::<TreeNode>::new(),
+        is_cut: false,
         refused: list_unavailable(why),
     };
     shell.page("lists-tree.html", 404, &view)

@@ -1,11 +1,11 @@
-//! The confirmation page for deleting a whole list, with its size.
+//! The page with the actions on whole lists: what they contain, and a button for each action.
 
 use wwwoffle_index::ContentClass;
 use wwwoffle_spool::MAX_REMOVED_BYTES;
 use wwwoffle_url::url_encode_form_args;
 
 use super::words::{heading, kinds};
-use super::{ListAddress, words};
+use super::{ListAddress, ROOT, words};
 use crate::base::shown;
 use crate::base::text::Text;
 use crate::page::{RenderedPage, Shell, view};
@@ -14,14 +14,14 @@ use crate::storage::lists::whole::{GatheredEntries, MOST};
 /// Path of the page and of its form.
 pub const PATH: &str = "/control/delete/url-all";
 
-/// Argument and form field that name the list.
+/// Argument and form field that name a list. Several lists are several fields.
 pub const LIST: &str = "list";
 
 /// Form field with a time: only entries stored before it are deleted.
 pub const UNTIL: &str = "stored-before";
 
-/// Returns the address of the confirmation page for deleting the list `shown`.
-pub(super) fn address(shown: &ListAddress) -> String {
+/// Returns the address of the page for the list `shown`.
+pub(in crate::site) fn address(shown: &ListAddress) -> String {
     let list = shown.first().address();
     format!("{PATH}?{LIST}={}", url_encode_form_args(list.as_bytes()))
 }
@@ -33,31 +33,39 @@ pub struct ListContents<'a> {
     pub gathered: &'a GatheredEntries,
     /// Whether the search found all entries.
     pub is_all: bool,
+    /// Whether the lists may be deleted as a whole.
+    pub can_delete: bool,
     /// Whether the list may contain entries of other owners, which are not deleted.
     pub has_others: bool,
     /// Time of the search, for the form field [`UNTIL`].
     pub until: String,
 }
 
-/// Renders the page.
+/// Renders the page for one or more lists, to be acted on together.
 #[must_use]
-pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> RenderedPage {
+pub fn page(shell: &Shell, lists: &[ListAddress], found: &ListContents<'_>) -> RenderedPage {
     let GatheredEntries { places, bytes, pinned, named, .. } = found.gathered;
-    let filter = &list.filter;
-    let text = (!filter.text.is_empty()).then(|| ("text", shown::text(&filter.text)));
-    let others = filter.others.iter().map(|(name, value)| (*name, shown::text(value)));
-    let view = view! {
-        heading: heading(&list.path),
-        // Address of the list.
-        back: list.first().address(),
-        until: &found.until,
-        // The filters of the list, in words.
-        filter: view! {
+    let list = |list: &ListAddress| {
+        let filter = &list.filter;
+        let text = (!filter.text.is_empty()).then(|| ("text", shown::text(&filter.text)));
+        let is_named = |name: &str| name == "collection" && list.collection.is_some();
+        let others = filter.others.iter().filter(|(name, _)| !is_named(name));
+        let others = others.map(|(name, value)| (*name, shown::text(value)));
+        view! {
+            heading: heading(list),
+            address: list.first().address(),
+            // The filters of the list, in words.
             kind: filter.kind.and_then(label),
             pages_only: filter.pages_only,
             narrowed: text.into_iter().chain(others).collect::<Vec<_>>(),
-        },
-        // The entries to be deleted.
+        }
+    };
+    let view = view! {
+        lists: lists.iter().map(list).collect::<Vec<_>>(),
+        // Address of the page with the list or the lists.
+        back: return_to(lists),
+        until: &found.until,
+        // The entries of the lists.
         contents: view! {
             entries: places.len(),
             size: shown::bytes(*bytes),
@@ -65,12 +73,23 @@ pub fn page(shell: &Shell, list: &ListAddress, found: &ListContents<'_>) -> Rend
             named: named.iter().map(|name| words::cut(name)).collect::<Vec<_>>(),
             is_all: found.is_all,
             has_others: found.has_others,
+            can_delete: found.can_delete,
             most: MOST,
             // The size up to which a deletion can be undone, if the entries exceed it.
             for_good: is_for_good(*bytes).then(|| shown::bytes(MAX_REMOVED_BYTES)),
         },
     };
-    shell.page("lists-delete.html", 200, &view)
+    shell.page("lists-whole.html", 200, &view)
+}
+
+/// Returns the address of the page from which the lists were chosen: that of the only list, or the
+/// library.
+#[must_use]
+pub fn return_to(lists: &[ListAddress]) -> String {
+    match lists {
+        [list] => list.first().address(),
+        _ => ROOT.to_owned(),
+    }
 }
 
 /// Whether a deletion of this size cannot be undone.
@@ -91,8 +110,8 @@ mod tests {
 
     fn made(list: &ListAddress, gathered: &GatheredEntries, is_all: bool) -> String {
         let until = "2026-11-20T12:00:00Z".to_owned();
-        let found = ListContents { gathered, is_all, has_others: true, until };
-        let page = page(&shell(), list, &found);
+        let found = ListContents { gathered, is_all, can_delete: true, has_others: true, until };
+        let page = page(&shell(), std::slice::from_ref(list), &found);
         assert_eq!(page.status, 200);
         assert_harmless(&page);
         page.body

@@ -3,7 +3,7 @@
 use wwwoffle_index::{ContentClass, Sort};
 use wwwoffle_url::SCHEMES;
 
-use super::ROOT;
+use super::{ListAddress, ROOT};
 use crate::base::shown;
 use crate::base::text::{Text, count, tr};
 use crate::page::form::SelectOption;
@@ -21,8 +21,19 @@ pub(super) fn cut(title: &str) -> String {
     }
 }
 
-/// Returns the heading of the list at `path`.
-pub(super) fn heading(path: &str) -> Text {
+/// Returns the heading of a list.
+pub(super) fn heading(list: &ListAddress) -> Text {
+    match &list.collection {
+        Some(name) => tr("In the collection {name}").with("name", shown::text(name)),
+        None if !list.words.is_empty() => {
+            tr("Pages found for {words}").with("words", shown::text(&list.words))
+        }
+        None if list.filter.is_everywhere => tr("Hosts of all nodes"),
+        None => heading_of_path(&list.path),
+    }
+}
+
+fn heading_of_path(path: &str) -> Text {
     let (word, rest) = path.trim_end_matches('/').split_once('/').unwrap_or((path, ""));
     match (word.trim_end_matches('/'), rest) {
         ("all", "") => tr("Everything saved"),
