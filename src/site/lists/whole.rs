@@ -51,7 +51,8 @@ const LOOK: Duration = Duration::from_millis(10);
 /// the host of a URL.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-    if arguments.is_none_or(str::is_empty) {
+    // The form of the library without a selection.
+    if arguments == Some("") {
         return caller.message(&Message::NothingChosen { back: ROOT });
     }
     let list = match (form.value(LIST), form.value("url")) {
