@@ -43,7 +43,7 @@ pub(super) async fn show(
     let context = &caller.context;
     let asked = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     let is_brief = asked.value("live") == Some("brief");
-    let stored = if is_brief { Ok(Default::default()) } else { stored_pages(caller).await };
+    let stored = if is_brief { Ok(StoredPages::default()) } else { stored_pages(caller).await };
     let is_ready = stored.is_ok() && !is_brief;
     let StoredPages { total, sites, recent } = stored.unwrap_or_default();
     let standing = context.base.config_standing().await;
@@ -108,7 +108,7 @@ async fn stored_pages(caller: &Caller) -> Result<StoredPages, Error> {
         _ => None,
     });
     // The arguments above are all valid.
-    let Ok(wanted) = wanted else { return Ok(Default::default()) };
+    let Ok(wanted) = wanted else { return Ok(StoredPages::default()) };
     let context = Arc::clone(&caller.context);
     let owner = caller.owner.clone();
     query_index(caller, wanted, move |source, wanted| {

@@ -123,7 +123,7 @@ async fn show_everywhere(caller: &Caller, form: &SubmittedForm) -> Response<Body
     let after = form.value("after").map(str::to_owned);
     let path = "hosts".to_owned();
     let filter = page::ListFilter { is_everywhere: true, ..Default::default() };
-    let shown = ListAddress { path, after, filter, ..ListAddress::default() };
+    let shown = ListAddress { path, filter, after, ..ListAddress::default() };
     answer(caller, &shown, (outcome, None, None))
 }
 

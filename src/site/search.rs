@@ -61,7 +61,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         && everywhere::is_possible(caller)
     {
         let (typed, outcome) = everywhere::show(caller, &form, HITS).await;
-        return caller.page(page::page(&caller.shell, &typed, outcome, SearchState::default()));
+        return caller.page(page::page(&caller.shell, &typed, outcome, &SearchState::default()));
     }
     let is_live = SubmittedForm::of_former_arguments(arguments)
         .is_ok_and(|form| form.value("live") == Some("link"));
@@ -71,7 +71,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         }
         let typed = SearchQuery { words: words.to_owned(), ..empty_query(caller) };
         let result = SearchResult::Address(url.to_owned());
-        caller.page(page::page(&caller.shell, &typed, result, SearchState::default()))
+        caller.page(page::page(&caller.shell, &typed, result, &SearchState::default()))
     };
     let form = SubmittedForm::of_former_arguments(arguments);
     let value = |name: &str| {
@@ -122,7 +122,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         is_all_chosen: is_all_chosen == "1",
         ..state_of(&typed, &after)
     };
-    caller.page(page::page(&caller.shell, &typed, outcome, state))
+    caller.page(page::page(&caller.shell, &typed, outcome, &state))
 }
 
 /// Returns the addresses of the page of a search that begins `after` a position.

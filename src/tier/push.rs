@@ -328,9 +328,9 @@ impl Tier {
         for entry in entries {
             match prepare(entry).await {
                 Ok(PrepareResult::Object(object)) => objects.push(*object),
-                Ok(PrepareResult::Unusable(entry)) => {
+                Ok(PrepareResult::Unusable) => {
                     self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
-                    let url = entry.url();
+                    let url = waiting.place.url();
                     debug!(
                         url,
                         "an entry is not added to the archive tier: it is damaged or invalid"
@@ -546,7 +546,7 @@ impl PreparedObject {
 enum PrepareResult {
     Object(Box<PreparedObject>),
     /// The entry is damaged or cannot be shared.
-    Unusable(Entry),
+    Unusable,
 }
 
 /// Reads an entry, and names its object.
@@ -557,16 +557,16 @@ enum PrepareResult {
 async fn prepare(entry: Entry) -> Result<PrepareResult, wwwoffle_spool::Error> {
     blocking(move || {
         let Some(frame) = ObjectFrame::of(&entry) else {
-            return Ok(PrepareResult::Unusable(entry));
+            return Ok(PrepareResult::Unusable);
         };
         let mut hasher = Sha256::new_with_prefix(&frame.start);
         let (mut reader, mut offset) = (entry.verified(), 0);
         let mut piece = vec![0; upload::PIECE];
         while offset < frame.body_len {
             let read = match reader.read_at(offset, &mut piece) {
-                Ok(0) => return Ok(PrepareResult::Unusable(entry)),
+                Ok(0) => return Ok(PrepareResult::Unusable),
                 Ok(read) => read,
-                Err(error) if error.is_damaged() => return Ok(PrepareResult::Unusable(entry)),
+                Err(error) if error.is_damaged() => return Ok(PrepareResult::Unusable),
                 Err(error) => return Err(error),
             };
             hasher.update(piece.get(..read).unwrap_or_default());

@@ -171,12 +171,11 @@ pub(in crate::site) async fn members(
 ) -> Result<Vec<Member>, FormError> {
     let (mut members, mut others) = (Vec::new(), NamedLists::default());
     for (shown, mut query) in NamedLists::of(form).into_pairs() {
-        match shown.as_member() {
-            Some(member) => members.push(member),
-            None => {
-                query.filter.pages_only = true;
-                others.push(shown, query);
-            }
+        if let Some(member) = shown.as_member() {
+            members.push(member);
+        } else {
+            query.filter.pages_only = true;
+            others.push(shown, query);
         }
     }
     let pages = urls(caller, &others, MAX_MEMBERS).await?;

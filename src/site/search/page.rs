@@ -146,7 +146,7 @@ pub fn page(
     shell: &Shell,
     typed: &SearchQuery,
     outcome: SearchResult,
-    state: SearchState,
+    state: &SearchState,
 ) -> RenderedPage {
     let kind = |value, label, kind| SelectOption { value, label, chosen: typed.kind == kind };
     let mut address = None;
@@ -189,15 +189,14 @@ pub fn page(
         refused,
         hits: hits.iter().enumerate().map(|(at, hit)| {
             let value = (can_choose && is_choosable(hit)).then(|| hit_url(hit).href).flatten();
-            hit_view(hit, icons.get(at).and_then(Option::as_deref), value, &shell.zone)
+            hit_view(hit, icons.get(at).and_then(Option::as_deref), value.as_deref(), &shell.zone)
         }).collect::<Vec<_>>(),
         selection: view! {
             possible: can_choose,
             is_all: state.is_all_chosen,
             // Address of this page with the opposite selection.
-            opposite: state.back.as_deref().map(|back| match state.is_all_chosen {
-                true => back.to_owned(),
-                false => format!("{back}&{CHOSEN}=1"),
+            opposite: state.back.as_deref().map(|back| {
+                if state.is_all_chosen { back.to_owned() } else { format!("{back}&{CHOSEN}=1") }
             }),
         },
         back: state.back.as_deref().unwrap_or(SEARCH),
@@ -255,7 +254,7 @@ fn hit_url(found: &SearchHit) -> ShownUrl {
 }
 
 /// Returns the values of a hit. `value` is that of the form field that selects it.
-fn hit_view(found: &SearchHit, icon: Option<&str>, value: Option<String>, zone: &TimeZone) -> View {
+fn hit_view(found: &SearchHit, icon: Option<&str>, value: Option<&str>, zone: &TimeZone) -> View {
     let item = &found.item;
     let title = item.title.as_deref().unwrap_or_default();
     // A hit without a title shows its URL only.
@@ -338,7 +337,7 @@ mod tests {
     fn an_address_is_shown_as_a_link_to_the_page_about_it() {
         for url in hostile().iter().map(|text| as_key(text)).chain(["http://tea.example/"]) {
             let result = SearchResult::Address(url.to_owned());
-            let page = page(&shell(), &SearchQuery::default(), result, SearchState::default());
+            let page = page(&shell(), &SearchQuery::default(), result, &SearchState::default());
             assert_harmless(&page);
             assert!(page.body.contains(">Info on "), "{}", page.body);
         }
@@ -389,7 +388,7 @@ mod tests {
     }
 
     fn page_of(typed: &SearchQuery, outcome: SearchResult) -> RenderedPage {
-        page(&shell(), typed, outcome, state())
+        page(&shell(), typed, outcome, &state())
     }
 
     #[test]
