@@ -86,17 +86,14 @@ pub struct Tier {
     net: Arc<NetContext>,
     storage: Arc<StorageContext>,
     settings: TierSettings,
-    /// The name of this node among the others: that of its spool, which no other one has.
-    node_id: String,
     permission: EnginePermission,
     catalogue: CatalogueClient,
     objects: ObjectStore,
     outbox: Arc<PushOutbox>,
     pushed: PushCounts,
-    pace: Arc<UploadPace>,
     state: PushState,
     pulls: Pulls,
-    refused: RefusedRequests,
+    queue: QueuePart,
     turns: TierTurns,
 }
 
@@ -107,9 +104,18 @@ struct TierTurns {
     searching: Semaphore,
 }
 
-/// How far this node is known to have pushed.
+/// This node's part in the shared queue.
+#[derive(Debug)]
+struct QueuePart {
+    /// The name of this node among the others: that of its spool, which no other one has.
+    node_id: String,
+    refused: RefusedRequests,
+}
+
+/// How far this node is known to have pushed, and how fast it may.
 #[derive(Debug, Default)]
 struct PushState {
+    pace: Arc<UploadPace>,
     /// What the entries of the spool were last compared with.
     compared: Mutex<Option<ComparedWith>>,
     /// Whether the spool reports its changes.
@@ -148,16 +154,14 @@ impl Tier {
             net: Arc::clone(net),
             storage: Arc::clone(storage),
             settings,
-            node_id,
             permission,
             catalogue,
             objects,
             outbox: Arc::default(),
             pushed: PushCounts::default(),
-            pace: Arc::default(),
             state: PushState::default(),
             pulls: Pulls::default(),
-            refused: RefusedRequests::default(),
+            queue: QueuePart { node_id, refused: RefusedRequests::default() },
             turns: TierTurns {
                 pulling: Semaphore::new(MAX_PULLS),
                 searching: Semaphore::new(MAX_SEARCHES),
@@ -209,7 +213,8 @@ impl Tier {
     }
 
     fn writes(&self) -> bool {
-        let can_write = !self.node_id.is_empty() && !self.storage.store.spool().is_read_only();
+        let can_write =
+            !self.queue.node_id.is_empty() && !self.storage.store.spool().is_read_only();
         self.settings.role == TierRole::ReadWrite && can_write
     }
 

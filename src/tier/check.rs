@@ -75,7 +75,7 @@ impl Tier {
     /// Checks the next rows and objects, unless another node does it now.
     pub(super) async fn check_some(&self) -> Result<(), TierError> {
         let client = self.catalogue.connect().await?;
-        let node: [(&(dyn ToSql + Sync), Type); 1] = [(&self.node_id, Type::TEXT)];
+        let node: [(&(dyn ToSql + Sync), Type); 1] = [(&self.queue.node_id, Type::TEXT)];
         if execute(&client, LEASE, &node).await? == 0 {
             debug!("another node checks the archive tier now");
             return Ok(());

@@ -481,7 +481,7 @@ impl Tier {
     ) -> Result<(), TierError> {
         let upload = || Upload {
             length: frame.len(),
-            body: upload::body(&self.net.base.tasks, &self.pace, config, entry, frame),
+            body: upload::body(&self.net.base.tasks, &self.state.pace, config, entry, frame),
         };
         match self.objects.put(digest, upload()).await {
             Err(TierError::Unreachable(_)) => self.objects.put(digest, upload()).await,

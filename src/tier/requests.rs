@@ -183,7 +183,7 @@ impl Tier {
             requests.iter().filter_map(|request| self.request_row(request)).collect();
         rows.sort_by_key(|row| row.key);
         if !rows.is_empty() {
-            done(self.catalogue.post(&self.node_id, &rows).await)?;
+            done(self.catalogue.post(&self.queue.node_id, &rows).await)?;
         }
         Some(rows.into_iter().map(|row| Key::from_bytes(row.key)).collect())
     }
@@ -198,7 +198,7 @@ impl Tier {
 
     /// What became of the requests that this node has given away.
     pub async fn request_answers(&self) -> Vec<RequestAnswer> {
-        let rows = done(self.catalogue.answers(&self.node_id).await).unwrap_or_default();
+        let rows = done(self.catalogue.answers(&self.queue.node_id).await).unwrap_or_default();
         let read = |row: AnswerRow| {
             let result = match (row.is_answered, row.error) {
                 (true, _) => AnswerResult::Stored,
@@ -212,12 +212,12 @@ impl Tier {
 
     /// Takes back requests that this node has given away.
     pub async fn withdraw_requests(&self, keys: &[Key]) -> bool {
-        keys.is_empty() || done(self.catalogue.withdraw(&self.node_id, keys).await).is_some()
+        keys.is_empty() || done(self.catalogue.withdraw(&self.queue.node_id, keys).await).is_some()
     }
 
     /// Takes back everything that this node has given away, also before its last start.
     pub async fn withdraw_all_requests(&self) -> bool {
-        done(self.catalogue.withdraw_all(&self.node_id).await).is_some()
+        done(self.catalogue.withdraw_all(&self.queue.node_id).await).is_some()
     }
 
     /// Reads the response to a request of this node from the tier into the spool, unless the spool
@@ -258,8 +258,8 @@ impl Tier {
     /// Takes requests of other nodes. They are this node's until their lease ends; see
     /// [`Tier::renew_requests`]. Requests that it must not fetch are given back.
     pub async fn take_requests(&self, most: usize) -> Vec<TakenRequest> {
-        let except = self.refused.keys();
-        let taken = self.catalogue.take(&self.node_id, LEASE, (most, &except)).await;
+        let except = self.queue.refused.keys();
+        let taken = self.catalogue.take(&self.queue.node_id, LEASE, (most, &except)).await;
         let mut checked = Vec::new();
         for row in done(taken).unwrap_or_default() {
             let key = Key::from_bytes(row.key);
@@ -275,7 +275,7 @@ impl Tier {
     /// Gives a request back that this node does not fetch, because of its configuration or its
     /// state. Other nodes may take it at once, and this one does not for some time.
     pub async fn refuse_request(&self, key: &Key) {
-        self.refused.add(*key);
+        self.queue.refused.add(*key);
         self.give_back(key, None).await;
     }
 
@@ -285,19 +285,19 @@ impl Tier {
         if keys.is_empty() {
             return Some(Vec::new());
         }
-        done(self.catalogue.renew(&self.node_id, keys, LEASE).await)
+        done(self.catalogue.renew(&self.queue.node_id, keys, LEASE).await)
     }
 
     /// Answers a request with the entry that the tier has, because its origin has confirmed it.
     /// Returns false if the tier does not have it yet.
     pub async fn confirm_request(&self, key: &Key) -> bool {
-        done(self.catalogue.confirm(&self.node_id, key).await).unwrap_or_default()
+        done(self.catalogue.confirm(&self.queue.node_id, key).await).unwrap_or_default()
     }
 
     /// Gives a taken request back: for the next node at once, or for a later attempt if it failed.
     pub async fn give_back(&self, key: &Key, error: Option<&str>) {
         let error = error.map(plain);
-        done(self.catalogue.give_back(&self.node_id, key, error.as_deref()).await);
+        done(self.catalogue.give_back(&self.queue.node_id, key, error.as_deref()).await);
     }
 
     /// Whether an entry of the spool belongs in the tier, or came from it.

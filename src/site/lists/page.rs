@@ -45,7 +45,7 @@ pub const ROWS: usize = 50;
 
 /// Maximum length of a URL that can be selected in a list, in bytes. For an entry with a longer
 /// URL, only the page about the URL has buttons.
-const LONGEST_CHOSEN: usize = 1_000;
+pub(in crate::site) const LONGEST_CHOSEN: usize = 1_000;
 
 /// Maximum number of deletions that can be undone at the root of the lists, latest first; the
 /// others can be undone on the list where they were made.

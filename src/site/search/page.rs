@@ -14,7 +14,7 @@ use crate::page::{RenderedPage, Shell, View, view};
 use crate::site::collections::choose;
 use crate::site::home::page::letter;
 use crate::site::lists::page::room::{count_fitting, link_size, row_links_size, take_links};
-use crate::site::lists::page::{ActionResult, CHOSEN, is_choosable, result_view};
+use crate::site::lists::page::{ActionResult, CHOSEN, LONGEST_CHOSEN, is_choosable, result_view};
 use wwwoffle_api::{EntryItem, SavedSearch, SearchHit, SearchPage};
 
 /// Content type of the description (`OpenSearch` 1.1, draft 6).
@@ -132,7 +132,8 @@ fn cost(found: &SearchHit) -> usize {
     let url = hit_url(found);
     let title = found.item.title.as_deref().map_or(0, written);
     let marks = MARK * (found.title_marks.len() + found.snippet.marks.len());
-    HIT + link_size(&url)
+    let value = if found.item.url.len() <= LONGEST_CHOSEN { link_size(&url) } else { 0 };
+    HIT + value
         + row_links_size(&url)
         + written(&url.text)
         + title

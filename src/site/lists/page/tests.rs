@@ -321,7 +321,7 @@ fn the_library_shows_each_site_as_a_card() {
     let body = page.body;
     for want in [
         "36 entries, 9.0 kB.",
-        "<a href=\"http://localhost:8080/index/site/tea.example\"><bdi>tea.example</bdi></a>",
+        "<a id=\"s1\" href=\"http://localhost:8080/index/site/tea.example\"><bdi>tea.example</bdi></a>",
         "<bdi>All teas</bdi>",
         "<img src=\"data:image/png;base64,AAAA\"",
         "2 pages, 3.0 kB",

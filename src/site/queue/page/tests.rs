@@ -92,7 +92,7 @@ fn the_queue_shows_reasons_times_and_actions() {
         r#"name="token" value="f00""#,
         r#"value="f1" formaction="http://localhost:8080/control/retry" aria-label="Retry http://a.example/">Retry</button>"#,
         r#"value="f1" formaction="http://localhost:8080/control/delete/req" aria-label="Delete http://a.example/">Delete</button>"#,
-        r#"<a href="http://localhost:8080/control/delete/req-all">Delete all</a>"#,
+        r#"<a class="button" href="http://localhost:8080/control/delete/req-all">Delete all</a>"#,
         r#"formaction="http://localhost:8080/control/fetch""#,
         r#"href="http://localhost:8080/queue/edit?key=f1" aria-label="Edit http://a.example/">Edit</a>"#,
         r#"<span id="u2"><a class="url" href="http://a.example/""#,
