@@ -93,7 +93,8 @@ pub(crate) fn convert(
     Ok((output, end))
 }
 
-/// Starts a program that cannot open sockets, nor take those of other processes.
+/// Starts a program that cannot open sockets, nor take those of other processes. Where the system lets
+/// a process write to the memory of others of its user (`ptrace_scope` 0), it still could.
 ///
 /// The filter applies to a thread and to what it starts, so the program is started from a thread of
 /// its own.
@@ -113,12 +114,18 @@ fn spawn_without_network(command: &mut Command) -> io::Result<Child> {
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
 fn network_filter() -> Result<seccompiler::BpfProgram, seccompiler::BackendError> {
-    use nix::libc::{SYS_io_uring_setup, SYS_pidfd_getfd, SYS_ptrace, SYS_socket};
+    use nix::libc::{
+        SYS_io_uring_setup, SYS_pidfd_getfd, SYS_process_vm_writev, SYS_ptrace, SYS_socket,
+    };
     use seccompiler::{SeccompAction, SeccompFilter};
     /// The bit of calls with 32-bit pointers on x86-64.
     const X32: i64 = 0x4000_0000;
-    let refused = [SYS_socket, SYS_io_uring_setup, SYS_ptrace, SYS_pidfd_getfd];
-    let rules = refused.into_iter().flat_map(|call| [(call, vec![]), (call | X32, vec![])]);
+    /// There, `ptrace` and `process_vm_writev` have other numbers.
+    const OF_X32: [i64; 2] = [X32 + 521, X32 + 540];
+    let refused =
+        [SYS_socket, SYS_io_uring_setup, SYS_ptrace, SYS_process_vm_writev, SYS_pidfd_getfd];
+    let calls = refused.into_iter().flat_map(|call| [call, call | X32]).chain(OF_X32);
+    let rules = calls.map(|call| (call, vec![]));
     let refusal = SeccompAction::Errno(rustix::io::Errno::ACCESS.raw_os_error().unsigned_abs());
     let target = std::env::consts::ARCH.try_into()?;
     SeccompFilter::new(rules.collect(), SeccompAction::Allow, refusal, target)?.try_into()

@@ -45,8 +45,12 @@ const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
-    if let Some(wanted) = WantedCapture::of(outgoing) {
-        return capture::attempt(context, outgoing, wanted).await;
+    // A recursive fetch that has joined this request needs the page of the site.
+    if outgoing.summary.runs.is_empty()
+        && let Some(wanted) = WantedCapture::of(outgoing)
+        && let Some(verdict) = capture::attempt(context, outgoing, wanted).await
+    {
+        return verdict;
     }
     let AttemptFacts { request, job, copy, how, .. } = match gather_facts(context, outgoing).await {
         Ok(foreseen) => foreseen,

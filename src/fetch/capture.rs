@@ -2,16 +2,19 @@
 
 use std::collections::HashSet;
 use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use http_body_util::BodyExt;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::NamedTempFile;
 use tokio::time::timeout;
 use wwwoffle_archive::{ImportControl, ImportOptions, MAX_BODY, PersonalOwner, import};
-use wwwoffle_spool::{Error, Outgoing, Place, RequestKind, Spool};
+use wwwoffle_index::essence;
+use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, RequestKind, Spool};
 use wwwoffle_url::CanonicalUrl;
 
 use super::attempt::{owner, request_url};
@@ -31,7 +34,7 @@ use crate::proxy::captures::{
 };
 use crate::proxy::placer::Placer;
 use crate::proxy::{body, recode, saver};
-use crate::storage::store::timestamp;
+use crate::storage::store::{StoredCopy, timestamp};
 use crate::storage::versions::{self, PageVersions};
 use wwwoffle_http::caching::coding::CodingTerms;
 use wwwoffle_http::head::{CAPTURE, with_field, write_response};
@@ -157,7 +160,8 @@ pub async fn store(
     let kept = context.storage.store.run(move |spool| Ok(import_one(spool, &archive, &options)));
     kept.await??;
     if let Some(personal) = personal {
-        context.storage.store.run(move |spool| spool.remove(&personal)).await?;
+        // Only this error: no other variant, and nothing that has replaced it since.
+        context.storage.store.run(move |spool| spool.remove_seen(&personal.entry)).await?;
     }
     let places = Places::of_url(url, owner);
     let found = versions::of(&context.storage, &places).await?;
@@ -176,21 +180,21 @@ pub async fn store(
 }
 
 /// Refuses a capture that would replace or stand behind what the site itself sent: a page of the
-/// site that is older than the capture, or a personal one. Returns the place of a personal error,
-/// behind which nobody would see the capture.
+/// site that is older than the capture, or a personal one. Returns a personal error, behind which
+/// nobody would see the capture.
 async fn check_stored(
     context: &FetchContext,
     owner: &Owner,
     url: &CanonicalUrl,
     captured: Timestamp,
-) -> Result<Option<Place>, StoreCaptureError> {
+) -> Result<Option<Arc<StoredCopy>>, StoreCaptureError> {
     let found = versions::of(&context.storage, &Places::of_url(url, owner)).await?;
-    let Some(PageVersions { current, .. }) = found else { return Ok(None) };
-    let place = current.entry.place();
-    let is_personal = place.owner().is_some();
+    let Some(PageVersions { current, older, .. }) = found else { return Ok(None) };
+    let is_personal = current.entry.place().owner().is_some();
     let is_page = current.status.is_success() || current.status.is_redirection();
-    if !is_page {
-        return Ok(is_personal.then(|| place.clone()));
+    let has_versions = is_personal && !older.is_empty();
+    if !is_page && !has_versions {
+        return Ok(is_personal.then_some(current));
     }
     let is_newest = current.entry.checked() < captured && capture_of(&current).is_none();
     if is_personal || is_newest {
@@ -245,7 +249,11 @@ async fn store_levels(
                     bytes += part.capture.body.len();
                     level.extend(references(context, page, &url, &part.capture).await);
                 }
-                Some(Err(_)) => counts.missing += 1,
+                Some(Err(StoreCaptureError::Capture(_))) => counts.missing += 1,
+                Some(Err(error)) => {
+                    let (error, url) = (error_chain(&error), url.as_str());
+                    tracing::debug!(error, url, "a part of a capture is not stored");
+                }
                 None => {}
             }
             if bytes > MAX_PARTS_BYTES {
@@ -254,6 +262,9 @@ async fn store_levels(
         }
     }
 }
+
+/// The number of bytes that are searched at once.
+const PIECE: usize = 64 << 10;
 
 /// Whether a version from about this time is stored.
 async fn is_stored_near(
@@ -265,8 +276,15 @@ async fn is_stored_near(
     let Ok(Some(found)) = versions::of(&context.storage, &Places::of_url(url, owner)).await else {
         return false;
     };
+    let current = &found.current;
+    // A capture of a page or style sheet may have parts that are missing: it is read once more.
+    let kind = current.fields.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+    let has_parts = ["text/css", "text/html"].contains(&&*essence(kind));
+    if has_parts && capture_of(current).is_some() || !current.status.is_success() {
+        return false;
+    }
     let older = found.older.iter().map(|version| version.when);
-    let mut all = std::iter::once(found.current.entry.received()).chain(older);
+    let mut all = std::iter::once(current.entry.received()).chain(older);
     all.any(|received| received.duration_since(at).abs() <= NEAR)
 }
 
@@ -286,10 +304,16 @@ async fn references(
         && read < MAX_READ
         && let Some(Ok(frame)) = body.frame().await
     {
-        let piece = frame.into_data().unwrap_or_default();
-        read += piece.len();
-        if reader.write(&piece).is_err() {
-            return Vec::new();
+        let frame = frame.into_data().unwrap_or_default();
+        for piece in frame.chunks(PIECE) {
+            if read >= MAX_READ || reader.is_done() {
+                break;
+            }
+            read += piece.len();
+            if reader.write(piece).is_err() {
+                return Vec::new();
+            }
+            tokio::task::yield_now().await;
         }
     }
     let Ok(Some(found)) = reader.finish() else { return Vec::new() };
@@ -322,6 +346,14 @@ pub async fn queue(
     })?;
     request.options = Some(at.map_or_else(|| OPTION.to_owned(), |at| format!("{OPTION} {at}")));
     let (key, options) = (request.summary.place.key(), request.options.clone());
+    let waiting = context.storage.store.spool().queue().summary(&key);
+    // These need the page of the site itself.
+    let is_for_others = |one: &OutgoingSummary| {
+        !one.runs.is_empty() || matches!(one.kind, RequestKind::Monitored | RequestKind::Recursive)
+    };
+    if waiting.is_some_and(|one| is_for_others(&one)) {
+        return Err(not_stored("a fetch of this page waits in the queue: remove it there first"));
+    }
     want::put(context, request).await?;
     if let Some(mut known) = context.storage.store.queued(key).await?
         && known.options != options
@@ -347,13 +379,14 @@ impl WantedCapture {
     }
 }
 
-/// Attempts a queued request for a capture.
+/// Attempts a queued request for a capture. `None` if no archive has one: then the page itself is
+/// requested.
 pub(super) async fn attempt(
     context: &FetchContext,
     outgoing: &Outgoing,
     WantedCapture { at }: WantedCapture,
-) -> FetchVerdict {
-    let failed = |error: String| FetchVerdict::Failed { error, status: None };
+) -> Option<FetchVerdict> {
+    let failed = |error: String| Some(FetchVerdict::Failed { error, status: None });
     let owner = match owner(outgoing) {
         Ok(owner) => owner,
         Err(error) => return failed(error),
@@ -368,17 +401,24 @@ pub(super) async fn attempt(
     };
     let StoredVersion { capture, .. } = match storing.await {
         Ok(stored) => stored,
-        Err(StoreCaptureError::Capture(CaptureFault::Offline)) => return FetchVerdict::Untried,
+        Err(StoreCaptureError::Capture(CaptureFault::Missing)) => return None,
+        Err(StoreCaptureError::Capture(CaptureFault::Offline)) => {
+            return Some(FetchVerdict::Untried);
+        }
         Err(error) if may_pass(&error) => {
             let error = error_chain(&error);
-            return FetchVerdict::Again { error, status: None, acted: false, wait: None };
+            return Some(FetchVerdict::Again { error, status: None, acted: false, wait: None });
         }
         Err(error) => return failed(error_chain(&error)),
     };
-    store_parts(context, &owner, &url, &capture).await;
+    let parts = store_parts(context, &owner, &url, &capture).await;
+    if parts.missing > 0 && !context.base.mode.now().may_dial() {
+        // Those that are stored by now are not fetched again.
+        return Some(FetchVerdict::Untried);
+    }
     let bytes = u64::try_from(capture.body.len()).unwrap_or(u64::MAX);
     let (status, led, how) = (capture.status, FollowUps::default(), UrlOutcome::Fetched);
-    FetchVerdict::Done { status, bytes, led, how }
+    Some(FetchVerdict::Done { status, bytes, led, how })
 }
 
 /// Whether another attempt may succeed.

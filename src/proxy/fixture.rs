@@ -138,10 +138,13 @@ pub(super) fn note_tunnel(context: &ProxyContext, origin: &Origin) -> bool {
 /// Some clients open a tunnel for `http:` and `ws:`.
 pub(super) fn speaks_plain_http(context: &ProxyContext, bytes: &[u8]) -> bool {
     let method = bytes.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let is_long = line.len() == bytes.len() && line.len() > 1_000;
     context.traffic.fixture.is_some()
         && (3..=20).contains(&method.len())
-        && method.len() < bytes.len()
         && method.iter().all(u8::is_ascii_uppercase)
+        // Other protocols, also HTTP/2, are passed on, and reported.
+        && (is_long || line.ends_with(b" HTTP/1.1\r") || line.ends_with(b" HTTP/1.0\r"))
 }
 
 /// Reports a request for a WebSocket that the origin answered without opening one.

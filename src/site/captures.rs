@@ -114,11 +114,15 @@ pub(super) async fn keep(
     let StoredVersion { capture, stored } =
         capture::store(fetch, &caller.owner, &url, gate, at).await?;
     let path = view_path(url.as_str(), (stored, capture.offer.captured), &capture.fields);
-    let (context, owner) = (Arc::clone(fetch), caller.owner.clone());
-    caller.context.base.tasks.spawn(async move {
-        capture::store_parts(&context, &owner, &url, &capture).await;
-        drop(turn);
-    });
+    drop(turn);
+    // While others are fetched, pressing the button again fetches them.
+    if let Ok(turn) = Arc::clone(&caller.context.limits.capture_parts).try_acquire_owned() {
+        let (context, owner) = (Arc::clone(fetch), caller.owner.clone());
+        caller.context.base.tasks.spawn(async move {
+            capture::store_parts(&context, &owner, &url, &capture).await;
+            drop(turn);
+        });
+    }
     Ok(caller.see_other(&path))
 }
 

@@ -53,6 +53,8 @@ pub struct PageLimits {
     pub sources: Arc<Semaphore>,
     /// The permits for look-ups in web archives.
     pub captures: Arc<Semaphore>,
+    /// The permits for fetches of the sub-resources of captures.
+    pub capture_parts: Arc<Semaphore>,
     /// The permits for event streams.
     pub streams: Arc<Semaphore>,
     /// The numbers of the queue, shared by the event streams.
@@ -67,6 +69,7 @@ impl Default for PageLimits {
             exports: Arc::new(Semaphore::new(crate::site::lists::export::AT_ONCE)),
             sources: Arc::new(Semaphore::new(crate::site::info::source::AT_ONCE)),
             captures: Arc::new(Semaphore::new(crate::site::captures::AT_ONCE)),
+            capture_parts: Arc::new(Semaphore::new(crate::site::captures::AT_ONCE)),
             streams: Arc::new(Semaphore::new(MAX_STREAMS)),
             counts: SharedCounts::default(),
             runs: RunGauges::default(),

@@ -251,7 +251,11 @@ pub(super) async fn delete_all(
     caller: &Caller,
     form: &SubmittedForm,
 ) -> Result<Response<Body>, Error> {
-    empty(caller, page::state_in(form)).await?;
+    let only = page::state_in(form);
+    // An unknown state means no request.
+    if only.is_some() || form.value(page::STATE).is_none() {
+        empty(caller, only).await?;
+    }
     Ok(caller.see_other(PATH))
 }
 

@@ -171,12 +171,17 @@ impl CatalogueClient {
     /// If they differ too much, or the catalogue does not answer.
     pub(super) async fn check_clock(&self) -> Result<(), TierError> {
         let checked = self.pushes.check_clock().await;
-        if let Err(error) = &checked {
-            for link in [&self.pushes, &self.lookups] {
-                if link.is_connected() {
-                    link.give_up();
-                    link.breaker().failed(error);
-                }
+        let links = match &checked {
+            Err(TierError::Clock(..)) => &[&self.pushes, &self.lookups][..],
+            Err(TierError::Timeout) => &[&self.pushes],
+            _ => &[],
+        };
+        for link in links {
+            if let Err(error) = &checked
+                && link.is_connected()
+            {
+                link.give_up();
+                link.breaker().failed(error);
             }
         }
         checked

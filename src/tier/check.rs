@@ -52,7 +52,7 @@ const FOUND: &str = "DELETE FROM missing WHERE object = $1 AND NOT is_wrong";
 
 /// Objects whose rows are gone are not missing any more.
 const FORGET_MISSING: &str = "\
-DELETE FROM missing AS m WHERE object IN (SELECT object FROM missing ORDER BY found LIMIT $1)
+DELETE FROM missing AS m WHERE object IN (SELECT object FROM missing ORDER BY random() LIMIT $1)
 AND NOT EXISTS (SELECT FROM entries AS e WHERE e.object = m.object)";
 
 const ADD_STRAYS: &str = "\
@@ -62,7 +62,7 @@ AND NOT EXISTS (SELECT FROM unused AS u WHERE u.object = o) ON CONFLICT DO NOTHI
 
 /// Objects that have a row now, or that an administrator has released, are no strays.
 const FORGET_STRAYS: &str = "\
-DELETE FROM strays AS s WHERE object IN (SELECT object FROM strays ORDER BY found LIMIT $1)
+DELETE FROM strays AS s WHERE object IN (SELECT object FROM strays ORDER BY random() LIMIT $1)
 AND (EXISTS (SELECT FROM entries AS e WHERE e.object = s.object)
   OR EXISTS (SELECT FROM unused AS u WHERE u.object = s.object))";
 

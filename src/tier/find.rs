@@ -368,7 +368,7 @@ impl Tier {
 
     /// Pulls the entry of a row. Returns whether it was stored.
     async fn pull_one(
-        &self,
+        self: &Arc<Self>,
         place: &Place,
         url: &CanonicalUrl,
         row: &FoundRow,
@@ -394,8 +394,12 @@ impl Tier {
                 let object = self.objects.name(&row.object);
                 warn!(%url, object, "an object of the archive tier is not used: {reason}");
                 if self.writes() && (reason == MISSING || reason == DIGEST) {
-                    let is_wrong = reason == DIGEST;
-                    self.catalogue.report_missing(&row.object, url.as_str(), is_wrong).await;
+                    // Nobody waits for the report.
+                    let (tier, object, url) = (Arc::clone(self), row.object, url.clone());
+                    self.net.base.tasks.spawn(async move {
+                        let is_wrong = reason == DIGEST;
+                        tier.catalogue.report_missing(&object, url.as_str(), is_wrong).await;
+                    });
                 }
             }
             Err(PullError::Engine(TierError::Spool(error))) => {
@@ -443,6 +447,8 @@ impl Tier {
         let (writer, last) = object.copy(store, writer, rest, (start.body_len, &feed)).await?;
         // Another request may have stored an entry by now, which is newer; then this one is not needed.
         store.run(move |_| writer.finish_over(older.as_ref()).map(drop)).await?;
+        // Its time may be long ago. A purge would otherwise remove it by its age.
+        self.storage.index.record_use(&place, timestamp(clock::now()));
         feed.written(last);
         feed.finish(BodyEnd::Whole(None));
         Ok(())

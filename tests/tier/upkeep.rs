@@ -101,6 +101,11 @@ fn variants_of_a_page_are_bounded() {
          generate_series(1, 50) AS n",
     );
     assert_eq!(count(&engines, "entries"), 32, "the newest stay");
+    let older = engines.sql(
+        "SELECT wwwoffle.add_entry(key, sha256('older'), url, 'accept: older', stored - 1000, 200::smallint, \
+         media, NULL, 1, sha256('its object'), 1, 'a', 'h.example') FROM wwwoffle.entries LIMIT 1",
+    );
+    assert!(older.contains("older"), "{older}");
     // Their rows name one object, which does not keep a deletion away.
     a.ok(&["rm", &url(0)]);
     eventually("all are removed", || count(&engines, "entries") == 0);

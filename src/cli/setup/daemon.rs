@@ -202,7 +202,8 @@ fn listen(
 fn includes(socket: &str, wanted: SocketAddr) -> bool {
     socket.parse::<SocketAddr>().is_ok_and(|socket| {
         socket.port() == wanted.port()
-            && (socket.ip() == wanted.ip() || socket.ip().is_unspecified())
+            && (socket.ip() == wanted.ip()
+                || socket.ip().is_unspecified() && (socket.is_ipv6() || wanted.is_ipv4()))
     })
 }
 

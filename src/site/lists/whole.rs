@@ -37,6 +37,9 @@ use wwwoffle_api::Member;
 /// Maximum number of lists that are acted on together.
 const MOST_LISTS: usize = 100;
 
+/// The largest length of the addresses of lists in one form, in bytes: the page writes each four times.
+const LONGEST_LISTS: usize = 15_000;
+
 /// Maximum time for which the page with the actions counts entries.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
@@ -211,10 +214,14 @@ impl NamedLists {
         Self::named(form.fields().filter(|(name, _)| *name == LIST).map(|(_, list)| list))
     }
 
-    /// The lists at these addresses, at most [`MOST_LISTS`].
+    /// The lists at these addresses: none of more than [`MOST_LISTS`], or of [`LONGEST_LISTS`] bytes.
     fn named<T: AsRef<str>>(lists: impl IntoIterator<Item = T>) -> Self {
-        let mut named = Self::default();
-        for list in lists.into_iter().take(MOST_LISTS) {
+        let (mut named, mut length) = (Self::default(), 0);
+        for (at, list) in lists.into_iter().enumerate() {
+            length += list.as_ref().len();
+            if at >= MOST_LISTS || length > LONGEST_LISTS {
+                return Self::default();
+            }
             if let Some((shown, query)) = parse_entry_list(back(Some(list.as_ref()))) {
                 named.push(shown, query);
             }

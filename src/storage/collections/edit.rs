@@ -210,7 +210,9 @@ impl CollectionFile {
         let count = gone.len();
         if count == 0 {
             // The form was sent twice: the deletion of the first can be undone.
-            let is_this = |it: &&RemovedPart| it.id == id && it.whole.is_none();
+            let is_this = |it: &&RemovedPart| {
+                it.id == id && it.whole.is_none() && it.members.iter().any(is_meant)
+            };
             let removal = self.removed.iter().rfind(is_this).map(|it| it.removal.clone());
             return Ok((removal.unwrap_or_default(), 0));
         }

@@ -37,6 +37,52 @@ END $$;
 CREATE TRIGGER bounds AFTER INSERT ON wwwoffle.entries
   FOR EACH ROW EXECUTE FUNCTION wwwoffle.bound_variants();
 
+-- As before, but a variant is not added that would be removed at once.
+CREATE OR REPLACE FUNCTION wwwoffle.add_entry(
+  a_key bytea, a_variant bytea, a_url text, a_varies text, a_stored bigint, a_status smallint,
+  a_media text, a_title text, a_size bigint, an_object bytea, an_object_size bigint, a_node text,
+  a_host text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  old record;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(encode(a_key, 'hex'), 0));
+  IF a_stored > extract(epoch FROM clock_timestamp()) * 1000000 + 60000000 THEN
+    RETURN 'future';
+  END IF;
+  IF EXISTS (SELECT FROM wwwoffle.removed AS r WHERE r.key = a_key AND r.at >= a_stored) THEN
+    RETURN 'removed';
+  END IF;
+  SELECT e.object, e.stored INTO old FROM wwwoffle.entries AS e
+    WHERE e.key = a_key AND e.variant = a_variant;
+  IF old.object = an_object THEN
+    DELETE FROM wwwoffle.unused AS u WHERE u.object = an_object;
+    RETURN 'known';
+  END IF;
+  IF old.stored >= a_stored THEN
+    RETURN 'older';
+  END IF;
+  IF old.object IS NULL AND (
+    SELECT count(*) FROM wwwoffle.entries AS e WHERE e.key = a_key AND e.stored >= a_stored) >= 32
+  THEN
+    RETURN 'older';
+  END IF;
+  INSERT INTO wwwoffle.hosts (host) VALUES (a_host) ON CONFLICT (host) DO NOTHING;
+  INSERT INTO wwwoffle.entries
+    (key, variant, url, varies, stored, status, media, title, size, object, object_size, node)
+    VALUES (a_key, a_variant, a_url, a_varies, a_stored, a_status, a_media, a_title, a_size,
+      an_object, an_object_size, a_node)
+    ON CONFLICT (key, variant) DO UPDATE SET url = excluded.url, varies = excluded.varies,
+      stored = excluded.stored, status = excluded.status, media = excluded.media,
+      title = excluded.title, size = excluded.size, object = excluded.object,
+      object_size = excluded.object_size, node = excluded.node;
+  DELETE FROM wwwoffle.unused AS u WHERE u.object = an_object;
+  IF old.object IS NOT NULL THEN
+    INSERT INTO wwwoffle.unused (object, key, variant) VALUES (old.object, a_key, a_variant)
+      ON CONFLICT (object) DO UPDATE SET since = clock_timestamp();
+  END IF;
+  RETURN 'added';
+END $$;
+
 -- As before, but two rows of a key may name the same object.
 CREATE OR REPLACE FUNCTION wwwoffle.remove_entries(a_key bytea, an_at bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$

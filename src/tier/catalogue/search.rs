@@ -81,8 +81,8 @@ WITH RECURSIVE hosts (host) AS (
   SELECT (SELECT split_part(split_part(e.url, '://', 2), '/', 1) AS host FROM entries AS e
     WHERE split_part(split_part(e.url, '://', 2), '/', 1) > h.host ORDER BY host LIMIT 1)
   FROM hosts AS h WHERE h.host IS NOT NULL)
-SELECT left(h.host, 300), c.entries, c.bytes
-FROM (SELECT host FROM hosts WHERE host IS NOT NULL LIMIT $2) AS h
+SELECT h.host, c.entries, c.bytes
+FROM (SELECT host FROM hosts WHERE host IS NOT NULL AND length(host) <= 300 LIMIT $2) AS h
 CROSS JOIN LATERAL (
   SELECT count(*) AS entries, coalesce(sum(counted.object_size), 0)::bigint AS bytes
   FROM (SELECT e.object_size FROM entries AS e
