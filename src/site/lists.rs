@@ -9,7 +9,9 @@ mod tree;
 pub(super) mod whole;
 
 use hyper::Response;
+use jiff::SignedDuration;
 use wwwoffle_index::{Error, Sort};
+use wwwoffle_spool::Removal;
 use wwwoffle_url::{CanonicalUrl, SCHEMES, url_decode_form_args};
 
 use self::export::ExportFormat;
@@ -18,6 +20,7 @@ use super::address::decoded;
 use super::caller::Caller;
 use super::forms::FormError;
 use super::{monitor, purge};
+use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::fetch;
@@ -33,6 +36,7 @@ use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::{ListQuery, Subject};
 use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
+use crate::storage::store::timestamp;
 use links::ABOUT;
 use wwwoffle_api::IndexPage;
 
@@ -50,6 +54,9 @@ pub(super) enum EntryAction {
     /// Downloads the selected entries.
     Export(ExportFormat),
 }
+
+/// The time within which a form that deletes nothing counts as sent twice.
+const SENT_TWICE_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// The beginning of the address of a search.
 const SEARCH_WITH: &str = "/search/?";
@@ -329,8 +336,11 @@ async fn delete(
     let removal = if is_any {
         Some(removal)
     } else {
-        // The form was sent twice: the deletion of the first can be undone.
-        removed::undoable_deletions(caller).await.first().map(|last| last.removal)
+        // The form was sent twice, at once: the deletion of the first can be undone.
+        let now = timestamp(clock::now());
+        let is_recent = |removal: &Removal| now.duration_since(removal.at()) < SENT_TWICE_WITHIN;
+        let last = removed::undoable_deletions(caller).await.first().map(|last| last.removal);
+        last.filter(is_recent)
     };
     Ok(match removal {
         Some(removal) => caller.see_other(&page::with(back, page::REMOVED, &removal.to_string())),

@@ -135,7 +135,8 @@ fn pages_are_searchable_while_a_document_is_read() {
     // It opens once the program reads it.
     let mut text = std::fs::File::options().write(true).open(&pipe).unwrap();
     assert_eq!(daemon.get(&origin.url("/page")).status, 200);
-    eventually("the page is found", || daemon.ok(&["search", "teapot"]).contains("/page"));
+    let found_page = || daemon.run(&["search", "teapot"]).out.contains("/page");
+    eventually("the page is found", found_page);
     text.write_all(b"kettle").unwrap();
     drop(text);
     assert_eq!(found(&daemon, "kettle", 2), ["slow.pdf"]);

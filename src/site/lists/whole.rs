@@ -55,7 +55,7 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
     // The form of the library without a selection.
-    if arguments == Some("") {
+    if arguments.is_none_or(str::is_empty) {
         return caller.message(&Message::NothingChosen { back: ROOT });
     }
     let list = match (form.value(LIST), form.value("url")) {
