@@ -12,7 +12,7 @@ use wwwoffle_spool::purge::space as room;
 
 use self::icons::IconFinder;
 use self::page::setup::{BrowserKind, Setup};
-use self::page::{DiskUse, HomePage, RecentPage, RefusedClients};
+use self::page::{DiskUse, HomeFaults, HomePage, RecentPage, RefusedClients};
 use super::caller::Caller;
 use super::certificates::authority;
 use super::{statistics, status};
@@ -59,10 +59,12 @@ pub(super) async fn show(
         space: space(caller, total),
         sites,
         today: statistics::today(caller),
-        was_full: context.storage.store.had_no_room(),
-        refused: refused(caller),
-        config_faults: standing.is_ok_and(|standing| standing.faults.is_some()),
-        template_faults: context.pages.template_faults.len(),
+        faults: HomeFaults {
+            was_full: context.storage.store.had_no_room(),
+            refused: refused(caller),
+            config: standing.is_ok_and(|standing| standing.faults.is_some()),
+            templates: context.pages.template_faults.len(),
+        },
         setup,
         now: timestamp(clock::now()),
     };

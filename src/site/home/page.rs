@@ -58,18 +58,25 @@ pub struct HomePage {
     pub sites: u64,
     /// Counts of the current day.
     pub today: Sums,
+    /// What is wrong at this machine.
+    pub faults: HomeFaults,
+    /// The first steps, if they are shown.
+    pub setup: Option<Setup>,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// What is wrong at this machine.
+#[derive(Clone, Debug, Default)]
+pub struct HomeFaults {
     /// Whether the last page could not be stored because the disk was full.
     pub was_full: bool,
     /// Clients that were recently refused.
     pub refused: Option<RefusedClients>,
     /// Whether the configuration file has faults.
-    pub config_faults: bool,
+    pub config: bool,
     /// Number of the user's own templates and catalogues that cannot be used.
-    pub template_faults: usize,
-    /// The first steps, if they are shown.
-    pub setup: Option<Setup>,
-    /// The current time.
-    pub now: Timestamp,
+    pub templates: usize,
 }
 
 /// A recently stored page.
@@ -128,12 +135,12 @@ fn needs_attention(home: &HomePage, space: Option<&DiskUseView>) -> bool {
     queue.failed > 0
         || queue.asking > 0
         || !rejections.is_empty()
-        || home.refused.is_some()
-        || home.config_faults
-        || home.template_faults > 0
+        || home.faults.refused.is_some()
+        || home.faults.config
+        || home.faults.templates > 0
         || process.read_only
         || !process.missing_programs.is_empty()
-        || home.was_full
+        || home.faults.was_full
         || space.is_some_and(|space| space.is_short)
 }
 
@@ -154,13 +161,13 @@ fn notices(home: &HomePage) -> View {
         // Address of the list of failed requests.
         failed: queue::failed(),
         read_only: home.status.process.read_only,
-        was_full: home.was_full,
+        was_full: home.faults.was_full,
         missing_programs: home.status.process.missing_programs.iter().map(|path| shown::text(path)).collect::<Vec<_>>(),
         // Number of hosts for which a client recently rejected our certificate.
         rejected: rejected(&home.status),
-        refused: home.refused,
-        config_faults: home.config_faults,
-        template_faults: home.template_faults,
+        refused: home.faults.refused,
+        config_faults: home.faults.config,
+        template_faults: home.faults.templates,
     }
 }
 

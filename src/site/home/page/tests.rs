@@ -1,5 +1,5 @@
 use super::setup::{BrowserKind, Setup};
-use super::{DiskUse, HomePage, RecentPage, RefusedClients, page};
+use super::{DiskUse, HomeFaults, HomePage, RecentPage, RefusedClients, page};
 use crate::base::text::tr;
 use crate::fetch::LastFetch;
 use crate::page::testing::{assert_harmless, hostile, shell, time};
@@ -42,10 +42,7 @@ fn home(mode: Mode) -> HomePage {
         space: None,
         sites: 0,
         today: Sums::default(),
-        was_full: false,
-        refused: None,
-        config_faults: false,
-        template_faults: 0,
+        faults: HomeFaults::default(),
         setup: Some(setup()),
         now: time(),
     }
@@ -165,8 +162,9 @@ fn problems_are_shown_with_a_link_to_their_remedy() {
         let (host, client) = (host.to_owned(), "10.0.0.1".to_owned());
         home.status.rejections.push(RejectionItem { host, client, until: time() });
     }
-    home.refused = Some(RefusedClients { count: 3, client: [10, 0, 0, 9].into(), at: time() });
-    (home.config_faults, home.template_faults) = (true, 1);
+    home.faults.refused =
+        Some(RefusedClients { count: 3, client: [10, 0, 0, 9].into(), at: time() });
+    (home.faults.config, home.faults.templates) = (true, 1);
     home.space = Some(DiskUse { free: 1, total: 1_000, kept: 10, ..DiskUse::default() });
     let body = body(&home);
     for want in [
