@@ -229,6 +229,7 @@ fn everything_that_a_search_finds_is_acted_on_together() {
         origin.say(path, Answer::html(page));
         daemon.get(&origin.url(path));
     }
+    list(&daemon, "/search/?q=leaves&chosen=1", "T-green");
     let text = list(&daemon, "/search/?q=leaves&chosen=1", "T-black");
     // The selection of this page, with its result on the page.
     let urls = [origin.url("/green"), origin.url("/black")];
