@@ -7,11 +7,15 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use super::chain::{Running, closed, through};
 use crate::harness::daemon::run;
 use crate::harness::tools::{plain, program};
-use crate::harness::{Answer, Daemon, Origin, eventually};
+use crate::harness::{Answer, Daemon, Origin, eventually_within};
+
+/// The time for a step: the authority votes each 10 seconds, and six programs share the machine.
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// The roles of the authority. It votes at once for relays that have just started.
 const AUTHORITY: &str = "AuthoritativeDirectory 1\nV3AuthoritativeDirectory 1\n\
@@ -87,14 +91,16 @@ fn a_page_of_an_onion_service_is_read_through_tor_and_offline() {
     let at = |name: &str| home.path().join(name);
     let log = |name: &str| read_to_string(at(name).join("log")).unwrap_or_default();
     for name in ["client", "onion"] {
-        eventually("Tor has its circuits", || log(name).contains("Bootstrapped 100%"));
+        eventually_within(LIMIT, "Tor has its circuits", || {
+            log(name).contains("Bootstrapped 100%")
+        });
     }
     let name = read_to_string(at("onion/service/hostname")).unwrap();
     let url = format!("http://{}/page", name.trim());
     origin.say("/page", Answer::html("through Tor"));
     let daemon = Daemon::configured(&through(&format!("socks5://{socks}")));
     // At first the service is not announced yet.
-    eventually("the service is reached", || daemon.browse(&url).status == 200);
+    eventually_within(LIMIT, "the service is reached", || daemon.browse(&url).status == 200);
     daemon.ok(&["offline"]);
     assert_eq!(daemon.browse(&url).text(), "through Tor");
 }
