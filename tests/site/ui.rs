@@ -177,12 +177,6 @@ fn journeys_need_no_mouse() {
     travel("chromium", &JOURNEYS, &json!({"scripts": false, "keyboard": true}));
 }
 
-#[test]
-#[ignore = "needs node, firefox and npm packages"]
-fn journeys_need_no_mouse_in_firefox() {
-    travel("firefox", &["traveller", "archivist"], &json!({"scripts": true, "keyboard": true}));
-}
-
 /// Prints the number of clicks and the seconds from `serve` to the first HTTPS page that is read
 /// offline.
 #[test]

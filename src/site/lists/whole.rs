@@ -17,7 +17,6 @@ use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::page::form::SubmittedForm;
 use crate::page::links::SEARCH;
-use crate::page::message::Message;
 use crate::proxy::body::Body;
 use crate::site::lists::export::{self, ExportFormat, ExportWish};
 use crate::site::lists::page::whole as page;
@@ -54,10 +53,6 @@ const LOOK: Duration = Duration::from_millis(10);
 /// the host of a URL.
 pub(in crate::site) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<Body> {
     let form = SubmittedForm::of_arguments(arguments).unwrap_or_default();
-    // The form of the library without a selection.
-    if arguments.is_none_or(str::is_empty) {
-        return caller.message(&Message::NothingChosen { back: ROOT });
-    }
     let list = match (form.value(LIST), form.value("url")) {
         (Some(list), _) => list.to_owned(),
         (None, Some(url)) => of_host(caller, url),
