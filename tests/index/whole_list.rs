@@ -244,7 +244,8 @@ fn everything_that_a_search_finds_is_acted_on_together() {
     let text = list(&daemon, gone.field("Location"), "1 entry was deleted");
     let back = daemon.submit(&form(&text, "/control/undo"));
     let text = list(&daemon, back.field("Location"), "1 entry was restored.");
-    // All that the search finds.
+    // All that the search finds, when it finds the restored page again.
+    list(&daemon, "/search/?q=leaves", "T-green");
     let page = daemon.page(&link(&text, "Export, pin or delete everything found")).text();
     assert!(unescape(&page).contains("Pages found for leaves"), "{page}");
     assert!(page.contains("2 entries, "), "{page}");
