@@ -73,12 +73,19 @@ pub(crate) fn eventually_within(limit: Duration, what: &str, mut done: impl FnMu
     }
 }
 
-/// All files below a directory.
+/// All files below a directory. A directory below it may be removed meanwhile.
 pub(crate) fn files(root: &Path) -> Vec<PathBuf> {
+    files_in(std::fs::read_dir(root).unwrap())
+}
+
+fn files_in(directory: std::fs::ReadDir) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(root).unwrap().map(Result::unwrap) {
+    for entry in directory.map(Result::unwrap) {
         match entry.file_type().unwrap() {
-            kind if kind.is_dir() => found.extend(files(&entry.path())),
+            kind if kind.is_dir() => match std::fs::read_dir(entry.path()) {
+                Ok(directory) => found.extend(files_in(directory)),
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::NotFound),
+            },
             kind if kind.is_file() => found.push(entry.path()),
             _ => {}
         }

@@ -67,5 +67,5 @@ fn a_clock_that_is_wrong_by_a_year_is_reported_and_nothing_is_lost() {
     pushed(&a, &engines, 3);
     let now = "SELECT count(*) FROM wwwoffle.entries WHERE abs(stored / 1000000 - \
                extract(epoch FROM now())) < 3600";
-    assert_eq!(engines.count(now), 2);
+    assert_eq!(engines.count(now), 3);
 }
