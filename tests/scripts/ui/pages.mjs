@@ -82,8 +82,19 @@ async function keyboard(page, where) {
 
 /// Checks what a screen reader says: each control has a name, and the page has its landmarks.
 async function spoken(page, where) {
+  // A snapshot leaves out names of more than 900 characters.
+  await page.evaluate(() => {
+    const labels = [...document.querySelectorAll('[aria-labelledby]')]
+      .flatMap(one => one.getAttribute('aria-labelledby').split(' ')).map(id => document.getElementById(id))
+    for (const one of [...document.querySelectorAll('a, button, label'), ...labels]) {
+      if (one && one.textContent.length > 300 && !one.querySelector('input, select, textarea')) {
+        one.textContent = one.textContent.trim().slice(0, 300)
+      }
+    }
+  })
   const said = await page.locator('body').ariaSnapshot()
-  for (const [line] of said.matchAll(/^ *- (link|button|textbox|checkbox|combobox|radio|progressbar)(?! ").*$/gm)) {
+  // A name between slashes, such as that of the first folder, has no quotation marks.
+  for (const [line] of said.matchAll(/^ *- (link|button|textbox|checkbox|combobox|radio|progressbar)(?! ["/]).*$/gm)) {
     fault(where, `a screen reader has no name for ${line.trim()}`)
   }
   for (const landmark of ['banner', 'navigation', 'main', 'contentinfo']) {
