@@ -108,11 +108,7 @@ impl Tier {
             let Some(name) = digest(object) else { continue };
             let found = match self.objects.size(&name).await {
                 Ok(found) => found,
-                Err(
-                    error @ (TierError::Timeout | TierError::Unreachable(_) | TierError::Offline),
-                ) => {
-                    return Err(error);
-                }
+                Err(error) if error.is_of_link() => return Err(error),
                 // The store says nothing about this object. The others are looked at.
                 Err(error) => {
                     unclear += 1;

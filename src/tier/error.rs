@@ -51,6 +51,13 @@ impl TierError {
     }
 }
 
+impl TierError {
+    /// Whether the engine could not be asked, so that the next call would fail in the same way.
+    pub(super) fn is_of_link(&self) -> bool {
+        matches!(self, Self::Timeout | Self::Unreachable(_) | Self::Offline)
+    }
+}
+
 impl From<wwwoffle_spool::Error> for TierError {
     fn from(error: wwwoffle_spool::Error) -> Self {
         Self::Spool(error)

@@ -16,10 +16,11 @@ use wwwoffle_spool::{Entry, Place};
 use wwwoffle_url::LocalHost;
 
 use super::Tier;
-use super::catalogue::{EntryText, NewestTimes, Row, RowKey, RowOutcome, UnusedObject};
+use super::catalogue::{EntryText, NewestTimes, Row, RowKey, RowOutcome};
 use super::error::TierError;
 use super::object::ObjectFrame;
 use super::outbox::{PushResult, UnpushedPlace};
+use super::prepare::{PrepareResult, PreparedObject, PreparedPlace, prepare};
 use super::upload::{self, Upload};
 use super::{shared, walk};
 use crate::base::blocking::blocking;
@@ -521,61 +522,4 @@ impl ComparedWith {
     fn to_text(&self) -> String {
         format!("{} {}\n", self.catalogue, self.rules)
     }
-}
-
-/// A place whose objects are named.
-struct PreparedPlace {
-    waiting: UnpushedPlace,
-    objects: Vec<PreparedObject>,
-}
-
-/// An entry with the frame and the digest of its object.
-struct PreparedObject {
-    entry: Entry,
-    frame: ObjectFrame,
-    object: [u8; 32],
-}
-
-impl PreparedObject {
-    fn unused(&self) -> UnusedObject {
-        UnusedObject { object: self.object, row: RowKey::of(self.entry.place()) }
-    }
-}
-
-/// What was prepared.
-enum PrepareResult {
-    Object(Box<PreparedObject>),
-    /// The entry is damaged or cannot be shared.
-    Unusable,
-}
-
-/// Reads an entry, and names its object.
-///
-/// # Errors
-///
-/// If the disk fails: the entry may be readable later.
-async fn prepare(entry: Entry) -> Result<PrepareResult, wwwoffle_spool::Error> {
-    blocking(move || {
-        let Some(frame) = ObjectFrame::of(&entry) else {
-            return Ok(PrepareResult::Unusable);
-        };
-        let mut hasher = Sha256::new_with_prefix(&frame.start);
-        let (mut reader, mut offset) = (entry.verified(), 0);
-        let mut piece = vec![0; upload::PIECE];
-        while offset < frame.body_len {
-            let read = match reader.read_at(offset, &mut piece) {
-                Ok(0) => return Ok(PrepareResult::Unusable),
-                Ok(read) => read,
-                Err(error) if error.is_damaged() => return Ok(PrepareResult::Unusable),
-                Err(error) => return Err(error),
-            };
-            hasher.update(piece.get(..read).unwrap_or_default());
-            offset += u64::try_from(read).unwrap_or(u64::MAX);
-        }
-        hasher.update(frame.end);
-        let object = hasher.finalize().into();
-        drop(reader);
-        Ok(PrepareResult::Object(Box::new(PreparedObject { entry, frame, object })))
-    })
-    .await
 }

@@ -1,6 +1,7 @@
 //! Search in the entries of all nodes.
 
 use jiff::Timestamp;
+use tokio::sync::SemaphorePermit;
 use tracing::debug;
 use wwwoffle_api::{EntryOwner, IndexContent, IndexItem, IndexMarks, SearchHit, ShownSnippet};
 use wwwoffle_index::{ContentClass, HostItem, ItemTimes, essence};
@@ -18,10 +19,7 @@ impl Tier {
     /// Searches in the entries of all nodes; without words, lists the newest ones. Returns the
     /// hits, and whether there are more. `None` if the tier cannot be searched now.
     pub async fn search(&self, wanted: &TierQuery) -> Option<(Vec<SearchHit>, bool)> {
-        if !self.may_maintain() || !self.catalogue.is_connected() {
-            return None;
-        }
-        let _turn = self.turns.searching.try_acquire().ok()?;
+        let _turn = self.search_turn()?;
         let one_more = TierQuery { limit: wanted.limit + 1, ..wanted.clone() };
         let found = self.catalogue.search(&one_more).await;
         let found = found.inspect_err(|error| {
@@ -32,16 +30,11 @@ impl Tier {
         let hits = found.into_iter().take(wanted.limit).filter_map(shown);
         Some((hits.collect(), has_more))
     }
-}
 
-impl Tier {
     /// Lists the hosts with entries of all nodes, by name. Their schemes are empty. Returns the
     /// hosts, and whether there are more. `None` if the tier cannot be searched now.
     pub async fn hosts(&self, wanted: &TierHostsQuery) -> Option<(Vec<HostItem>, bool)> {
-        if !self.may_maintain() || !self.catalogue.is_connected() {
-            return None;
-        }
-        let _turn = self.turns.searching.try_acquire().ok()?;
+        let _turn = self.search_turn()?;
         let one_more = TierHostsQuery { limit: wanted.limit + 1, ..wanted.clone() };
         let found = self.catalogue.hosts(&one_more).await;
         let found = found.inspect_err(|error| {
@@ -51,6 +44,12 @@ impl Tier {
         let has_more = found.len() > wanted.limit;
         found.truncate(wanted.limit);
         Some((found.into_iter().map(listed).collect(), has_more))
+    }
+
+    /// The permit for a search. `None` if the tier cannot be searched now.
+    fn search_turn(&self) -> Option<SemaphorePermit<'_>> {
+        let may_search = self.may_maintain() && self.catalogue.is_connected();
+        may_search.then(|| self.turns.searching.try_acquire().ok())?
     }
 }
 

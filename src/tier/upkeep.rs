@@ -172,11 +172,7 @@ impl Tier {
         for object in rows.iter().filter_map(|row| digest(row.get(0))) {
             match self.objects.delete(&object).await {
                 Ok(()) => removed.push(object),
-                Err(
-                    error @ (TierError::Timeout | TierError::Unreachable(_) | TierError::Offline),
-                ) => {
-                    return Err(error);
-                }
+                Err(error) if error.is_of_link() => return Err(error),
                 Err(error) => {
                     let object_name = self.objects.name(&object);
                     debug!(object_name, error = error_chain(&error), "an object is not removed");
