@@ -2,7 +2,6 @@
 //! a row, which was announced, and the entry is offered again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, FuturesUnordered, StreamExt};
@@ -58,49 +57,6 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 
 /// The shortest pause after a batch that was not pushed completely, also if the spool failed.
 const AFTER_FAILURE: Duration = Duration::from_secs(1);
-
-/// The counts since the start, and of the shared queue.
-#[derive(Debug, Default)]
-pub(super) struct PushCounts {
-    pushed: AtomicU64,
-    skipped: AtomicU64,
-    pulled: AtomicU64,
-    /// The requests of this node that others may fetch now.
-    given: AtomicUsize,
-    /// The requests of others that this node fetches now.
-    taken: AtomicUsize,
-}
-
-impl PushCounts {
-    pub(super) fn pushed(&self) -> u64 {
-        self.pushed.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn skipped(&self) -> u64 {
-        self.skipped.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn pulled(&self) -> u64 {
-        self.pulled.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn given(&self) -> usize {
-        self.given.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn taken(&self) -> usize {
-        self.taken.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn set_requests(&self, given: usize, taken: usize) {
-        self.given.store(given, Ordering::Relaxed);
-        self.taken.store(taken, Ordering::Relaxed);
-    }
-
-    pub(super) fn add_pulled(&self) {
-        self.pulled.fetch_add(1, Ordering::Relaxed);
-    }
-}
 
 impl Tier {
     /// Pushes entries until the daemon stops.
@@ -223,7 +179,7 @@ impl Tier {
                 self.catalogue.succeeded();
             }
             for place in self.outbox.done(results) {
-                self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                self.pushed.add_skipped();
                 warn!(
                     url = place.url(),
                     "an entry cannot be added to the archive tier; the next start tries again"
@@ -330,7 +286,7 @@ impl Tier {
             match prepare(entry).await {
                 Ok(PrepareResult::Object(object)) => objects.push(*object),
                 Ok(PrepareResult::Unusable) => {
-                    self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                    self.pushed.add_skipped();
                     let url = waiting.place.url();
                     debug!(
                         url,
@@ -389,7 +345,7 @@ impl Tier {
             Err(reason) => {
                 debug!(url = entry.url(), ?reason, "an entry stays out of the archive tier");
                 if matches!(reason, shared::ShareRefusal::Future | shared::ShareRefusal::Head) {
-                    self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                    self.pushed.add_skipped();
                 }
                 if reason == shared::ShareRefusal::Future {
                     self.outbox.leave_out();
@@ -413,7 +369,7 @@ impl Tier {
                 Ok(()) => {}
                 // The engine would refuse it again.
                 Err(error @ TierError::Refused(_)) => {
-                    self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                    self.pushed.add_skipped();
                     let error = error_chain(&error);
                     warn!(error, url = entry.url(), "an entry is not added to the archive tier");
                 }
@@ -456,7 +412,7 @@ impl Tier {
         let row = Row::of(entry, *object, frame.len(), &self.settings.node, title);
         match self.catalogue.add(&row, text.as_ref()).await? {
             RowOutcome::Added => {
-                self.pushed.pushed.fetch_add(1, Ordering::Relaxed);
+                self.pushed.add_pushed();
                 debug!(
                     url = entry.url(),
                     object = hex::encode(object),
@@ -466,7 +422,7 @@ impl Tier {
             RowOutcome::NotNeeded => {}
             RowOutcome::Future => {
                 self.outbox.leave_out();
-                self.pushed.skipped.fetch_add(1, Ordering::Relaxed);
+                self.pushed.add_skipped();
             }
         }
         Ok(())
