@@ -42,8 +42,8 @@ class Changes:
         added = sites.Generated(OTHER_HOSTS + count, hits.SMALL)
         replaced = sites.Generated(count, hits.SMALL + LONGER)
         sources = [
-            (added.make(bench.generator, bench.home / "added", OTHER_HOSTS), OTHER_HOSTS, OTHER_HOSTS),
-            (replaced.make(bench.generator, bench.home / "replaced"), 0, sites.HOSTS),
+            (added.make(bench.built("generate"), bench.home / "added", OTHER_HOSTS), OTHER_HOSTS, OTHER_HOSTS),
+            (replaced.make(bench.built("generate"), bench.home / "replaced"), 0, sites.HOSTS),
             (bench.home / "removed", count, sites.HOSTS),
         ]
         self.pairs = [

@@ -130,7 +130,7 @@ def million_urls(bench):
     """Random hits among a million pages, compared with a thousand of the same size, and with nginx."""
     few = sites.Generated(THOUSAND, SMALL)
     many = bench.large
-    spools = {few: few.make(bench.generator, bench.home / "thousand"), many: bench.large_spool()}
+    spools = {few: few.make(bench.built("generate"), bench.home / "thousand"), many: bench.large_spool()}
     subjects = {}
     for site, spool in spools.items():
         ours = bench.ours(spool)
@@ -154,7 +154,7 @@ def million_urls(bench):
 def after_restart(bench):
     """Hits of pages that were not requested since the start. nginx is restarted too."""
     origin, kept = bench.origin(SIZE), sites.Generated(UNSEEN, SIZE)
-    spool = kept.make(bench.generator, bench.home / "unseen")
+    spool = kept.make(bench.built("generate"), bench.home / "unseen")
     bench.begun.callback(machine.remove, spool)
     ours, nginx = bench.ours(spool), bench.nginx(origin)
     fill(nginx, origin, UNSEEN, bench.cpus.load)

@@ -35,6 +35,8 @@ def stored(bench):
     subjects = {
         proxy.name: measured(bench, proxy, origin, CONNECTIONS) for proxy in peers(bench, origin)
     }
+    floor = bench.floor(origin)
+    subjects[floor.name] = measured(bench, floor, origin, CONNECTIONS, is_cache=False)
     row = Row("misses that are stored, 10 kB, 16 connections", hits.in_turn(bench, subjects), INDEXED)
     row.wants("per_second", 0.8, at_least=True)
     row.wants("p99", 2.0)
@@ -64,7 +66,7 @@ def peers(bench, origin):
     return [bench.ours(), bench.nginx(origin), bench.squid(on_disk=True)]
 
 
-def measured(bench, proxy, origin, connections):
+def measured(bench, proxy, origin, connections, is_cache=True):
     """A function that measures misses of a proxy, of other pages each time, after a warm-up of one second."""
     firsts = itertools.count(0, load.AHEAD)
 
@@ -73,6 +75,8 @@ def measured(bench, proxy, origin, connections):
         # Otherwise what another proxy left in memory is written to the disk during this measurement.
         os.sync()
         figures = load.misses(proxy, origin, first, connections, seconds, bench.cpus.load)
+        if not is_cache:
+            return figures
         # wrk only parses the first request that it makes, and does not send it.
         sites.samples(proxy, origin, int(figures["requests"] * READ_BACK), first + 1)
         # So that its index takes nothing from the next proxy.

@@ -234,6 +234,21 @@ class Squid(Server):
         Process([*self.command(), "-z"], self.cpus, self.home / "log").child.wait(STARTS_WITHIN)
 
 
+class Floor(Server):
+    """The program `floor`: the least that a proxy with hyper and a file for each page does."""
+
+    name = "hyper and a file"
+    # It has no hits, so none of its responses says so.
+    field = "X-Cache"
+
+    def __init__(self, home, cpus, binary, origin):
+        super().__init__(home, cpus)
+        self.binary, self.origin = binary, origin
+
+    def command(self):
+        return [self.binary, self.port, self.origin.host, self.home / "pages"]
+
+
 class Site(Server):
     """nginx as an origin, which counts its requests."""
 
