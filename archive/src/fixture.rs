@@ -41,6 +41,8 @@ pub struct Fixture {
     pub exchanges: Vec<RecordedExchange>,
     /// How they are replayed.
     pub settings: FixtureSettings,
+    /// How many exchanges were skipped, because their bodies are in another file (`revisit`).
+    pub skipped: usize,
 }
 
 /// The settings of a fixture, from its member `wwwoffle/fixture.json`.

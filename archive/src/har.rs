@@ -107,7 +107,8 @@ impl Har {
         };
         let name = entry.request.url.chars().take(2_000).collect::<String>();
         let scheme = name.split(':').next().unwrap_or_default();
-        if ["data", "blob", "about"].contains(&scheme) {
+        // The spool stores no messages of WebSockets.
+        if ["data", "blob", "about", "ws", "wss"].contains(&scheme) {
             return ArchiveItem::passed(name);
         }
         match exchange(entry, &self.local) {

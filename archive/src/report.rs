@@ -26,6 +26,9 @@ pub enum ImportEvent {
     Failed {
         /// The reason.
         error: String,
+        /// Whether the daemon cannot read the path. The caller may still be able to.
+        #[serde(default)]
+        is_unreadable: bool,
     },
 }
 

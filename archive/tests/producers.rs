@@ -12,6 +12,7 @@ mod support;
 use serde_json::{Value, json};
 use sha1::Digest as _;
 use support::{Bench, gzip, record, sha256};
+use wwwoffle_archive::Fixture;
 
 const URL: &str = "https://www.example.org/";
 
@@ -147,6 +148,151 @@ fn an_archive_of_browsertrix_is_imported() {
     assert_eq!(bench.body(picture), b"something");
 }
 
+/// A record of an exchange, as ArchiveWeb.page writes it: with the page to which it belongs.
+fn of_page(kind: &str, id: &str, url: &str, more: &[(&str, &str)], block: &[u8]) -> Vec<u8> {
+    let role = if kind == "request" { "request" } else { "response" };
+    let (id, role) = (format!("<urn:uuid:{id}>"), format!("application/http; msgtype={role}"));
+    let mut fields = vec![
+        ("WARC-Page-ID", "1e9g9sdk4cnxd5s2y0ikbp"),
+        ("WARC-Record-ID", id.as_str()),
+        ("WARC-Target-URI", url),
+        ("WARC-Date", "2024-05-01T10:00:00.123Z"),
+        ("Content-Type", role.as_str()),
+    ];
+    fields.extend(more);
+    record(kind, &fields, block)
+}
+
+/// A WACZ with its list of digests.
+fn wacz(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let resources = files.iter().map(|(path, bytes)| {
+        let name = path.rsplit('/').next();
+        json!({"name": name, "path": path, "hash": sha256(bytes), "bytes": bytes.len()})
+    });
+    let package = json!({
+        "profile": "data-package",
+        "resources": resources.collect::<Vec<_>>(),
+        "wacz_version": "1.1.1",
+        "software": "Webrecorder ArchiveWeb.page 0.15.1, using warcio.js 2.4.4",
+        "created": "2024-05-01T10:05:00.000Z",
+        "title": "My Web Archive",
+        "modified": "2024-05-01T10:05:00.000Z",
+    });
+    let package = package.to_string().into_bytes();
+    let digest = json!({"path": "datapackage.json", "hash": sha256(&package)}).to_string();
+    let mut members: Vec<(&str, &[u8], &[u8])> =
+        files.iter().map(|(path, bytes)| (*path, bytes.as_slice(), b"".as_slice())).collect();
+    members.push(("datapackage.json", &package, b""));
+    members.push(("datapackage-digest.json", digest.as_bytes(), b""));
+    support::zip(&members)
+}
+
+/// ArchiveWeb.page writes one WARC, a list of pages, and an index. A body that it has already is a
+/// `revisit`.
+#[test]
+fn an_archive_of_archiveweb_page_is_imported_and_replayed() {
+    let (style, again) = ("https://www.example.org/style.css", "https://www.example.org/again.css");
+    let page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<p>page";
+    let css = b"HTTP/1.1 200 OK\r\ncontent-type: text/css\r\n\r\np{}";
+    let metadata =
+        ("WARC-JSON-Metadata", "{\"ipType\":\"Public\",\"adaptive_max_resolution\":\"0\"}");
+    let (page_digest, css_digest) = (sha256(b"<p>page"), sha256(b"p{}"));
+    let profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+    let revisit = [
+        ("WARC-Profile", profile),
+        ("WARC-Refers-To-Target-URI", style),
+        ("WARC-Refers-To-Date", "2024-05-01T10:00:00.123Z"),
+        ("WARC-Payload-Digest", css_digest.as_str()),
+    ];
+    let request = |id: &str, of: &str, url: &str| {
+        let of = format!("<urn:uuid:{of}>");
+        let block = b"GET / HTTP/1.1\r\naccept: */*\r\n\r\n";
+        of_page("request", id, url, &[("WARC-Concurrent-To", of.as_str())], block)
+    };
+    let info = b"software: Webrecorder ArchiveWeb.page 0.15.1\r\nformat: WARC File Format 1.1\r\n\
+        isPartOf: My Web Archive\r\n";
+    let text =
+        [("WARC-Target-URI", "urn:text:https://www.example.org/"), ("Content-Type", "text/plain")];
+    let archive = members(&[
+        record("warcinfo", &[("Content-Type", "application/warc-fields")], info),
+        of_page("response", "1", URL, &[metadata, ("WARC-Payload-Digest", &page_digest)], page),
+        request("2", "1", URL),
+        of_page("response", "3", style, &[metadata, ("WARC-Payload-Digest", &css_digest)], css),
+        request("4", "3", style),
+        of_page(
+            "revisit",
+            "5",
+            again,
+            &revisit,
+            b"HTTP/1.1 200 OK\r\ncontent-type: text/css\r\n\r\n",
+        ),
+        request("6", "5", again),
+        record("resource", &text, b"page"),
+    ]);
+    let pages = format!(
+        "{}\n{}\n",
+        json!({"format": "json-pages-1.0", "id": "pages", "title": "All Pages", "hasText": true}),
+        json!({"id": "1e9g9sdk4cnxd5s2y0ikbp", "url": URL, "ts": "2024-05-01T10:00:00.123Z",
+            "title": "Page", "text": "page", "size": 100})
+    );
+    let file = wacz(&[
+        ("pages/pages.jsonl", pages.into_bytes()),
+        ("archive/data.warc.gz", archive),
+        ("indexes/index.cdx", b"org,example,www)/ 20240501100000 {}\n".to_vec()),
+    ]);
+    let bench = Bench::new();
+    let path = bench.write("my-web-archive.wacz", &file);
+    let report = bench.import(&path);
+    assert_eq!((report.kept, report.refused), (3, 0), "{report:?}");
+    for (url, body) in [(URL, "<p>page"), (style, "p{}"), (again, "p{}")] {
+        assert_eq!(bench.body(url), body.as_bytes(), "{url}");
+    }
+    let fixture = Fixture::read(&path).unwrap();
+    let read = fixture.exchanges.iter().map(|one| (one.url.as_str(), &one.response.body[..]));
+    let want: [(&str, &[u8]); 3] = [(URL, b"<p>page"), (style, b"p{}"), (again, b"p{}")];
+    assert_eq!((read.collect::<Vec<_>>().as_slice(), fixture.skipped), (want.as_slice(), 0));
+}
+
+/// Crawlers with several workers write several files, so a `revisit` may come before its response.
+/// The body may also be in an earlier crawl.
+#[test]
+fn a_revisit_is_replayed_wherever_its_body_is() {
+    let body = sha256(b"body");
+    let revisit = |id: &str, url: &str, digest: &str| {
+        let profile = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+        let fields = [("WARC-Profile", profile), ("WARC-Payload-Digest", digest)];
+        of_page("revisit", id, url, &fields, b"HTTP/1.1 200 OK\r\nx-number: 1\r\n\r\n")
+    };
+    let first = "https://www.example.org/first";
+    let bench = Bench::new();
+    let path = bench.write(
+        "crawl.wacz",
+        &wacz(&[
+            (
+                "archive/rec-1.warc.gz",
+                members(&[
+                    revisit("1", first, &body),
+                    revisit("2", "https://www.example.org/gone", &sha256(b"elsewhere")),
+                ]),
+            ),
+            (
+                "archive/rec-2.warc.gz",
+                members(&[of_page(
+                    "response",
+                    "3",
+                    URL,
+                    &[("WARC-Payload-Digest", &body)],
+                    b"HTTP/1.1 200 OK\r\n\r\nbody",
+                )]),
+            ),
+        ]),
+    );
+    let fixture = Fixture::read(&path).unwrap();
+    let read = fixture.exchanges.iter().map(|one| (one.url.as_str(), &one.response.body[..]));
+    let want: [(&str, &[u8]); 2] = [(first, b"body"), (URL, b"body")];
+    assert_eq!((read.collect::<Vec<_>>().as_slice(), fixture.skipped), (want.as_slice(), 1));
+}
+
 /// An archive that ends in the middle: what came before is stored, and the report says so. It is
 /// stored for one person, because the missing rest may have a request with a cookie.
 #[test]
@@ -271,8 +417,15 @@ fn har_files_of_firefox_and_mitmproxy_are_imported() {
                 "text": "iVBO", "encoding": "base64"}),
             ),
         ];
-        let report = bench.import(&bench.write("a.har", &har(creator, &entries)));
-        assert_eq!((report.kept, report.refused), (2, 0), "{creator}: {report:?}");
+        // Browsers also save the messages of WebSockets. The spool stores none.
+        let mut socket = exchange("wss://www.example.org/chat", &[], &json!({"size": 0}));
+        socket["response"]["status"] = json!(101);
+        socket["_webSocketMessages"] =
+            json!([{"type": "send", "time": 1_714_557_600.5, "opcode": 1, "data": "hello"}]);
+        let with_socket = har(creator, &[entries[0].clone(), socket, entries[1].clone()]);
+        let report = bench.import(&bench.write("a.har", &with_socket));
+        let counts = (report.kept, report.refused, report.passed);
+        assert_eq!(counts, (2, 0, 1), "{creator}: {report:?}");
         assert_eq!(bench.body(URL), "caf\u{e9}!".as_bytes(), "texts are stored as UTF-8");
         assert_eq!(bench.body(picture), [0x89, b'P', b'N']);
         // A file that ends in the middle is reported.

@@ -115,6 +115,7 @@ pub use values::{
     clients::{ClientHosts, ResolvedNames},
     domains::Domains,
     environment::{EnvironmentParent, EnvironmentParents, VariableFault},
+    header_names::HeaderNames,
     hosts::HostList,
     links::{ExpectedStatus, ExpectedText, Interfaces, ProbeUrl},
     media::{Extensions, MediaType, MediaTypes, TypesByExtension},

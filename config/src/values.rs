@@ -10,6 +10,7 @@ pub(crate) mod certificates;
 pub(crate) mod clients;
 pub(crate) mod domains;
 pub(crate) mod environment;
+pub(crate) mod header_names;
 pub(crate) mod hosts;
 pub(crate) mod links;
 pub(crate) mod media;

@@ -93,6 +93,14 @@ pub const LOGIN: HeaderName = HeaderName::from_static("wwwoffle-login");
 /// is the URL of the capture there.
 pub const CAPTURE: HeaderName = HeaderName::from_static("wwwoffle-capture");
 
+/// The URL of the capture in its web archive, from the head of a stored request. `None` if the
+/// response came from its origin.
+#[must_use]
+pub fn capture_in(request: &[u8]) -> Option<String> {
+    let fields = read_request(request, b"").ok()?.headers;
+    Some(fields.get(CAPTURE)?.to_str().ok()?.to_owned())
+}
+
 /// The fields of a response with a proof that the server knows the password (RFC 7616 §3.5). The
 /// password could be guessed from it, so they are never written.
 const PROOFS: [&str; 2] = ["authentication-info", "proxy-authentication-info"];

@@ -11,13 +11,15 @@ use rusqlite::{Connection, OpenFlags};
 use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 
 use crate::FILE;
+use crate::class::ContentClass;
 use crate::error::{Error, IndexFault, Result};
+use crate::facts::CLASS;
 
 /// The application id of the file: `WwOf`.
 const APPLICATION: i64 = 0x5777_4f66;
 
 /// The version of the tables and their contents.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// The size of the page cache of a connection, in KiB: for the writer, a rebuild, and each reader.
 const WRITER_CACHE: i64 = 8 << 10;
@@ -122,11 +124,16 @@ CREATE INDEX entries_by_type ON entries (type, facts);
 CREATE INDEX entries_by_status ON entries (status, facts);
 CREATE INDEX entries_by_sum ON entries (sum);
 CREATE INDEX entries_own ON entries (own, owner) WHERE own IS NOT NULL;
-CREATE INDEX entries_unread ON entries (text) WHERE text = 0;
 CREATE INDEX entries_varied ON entries (host, key) WHERE variant <> x'';
 CREATE INDEX hosts_by_labels ON hosts (labels, scheme);
 CREATE INDEX hosts_by_site ON hosts (site);
 ";
+
+/// Whether an entry is a document, whose text a program extracts. It is the first column of the
+/// index `entries_unread`, so that the next document is found without reading those before it.
+pub(crate) fn is_document() -> String {
+    format!("(facts >> {CLASS}) & 15 = {}", ContentClass::Document.number())
+}
 
 /// The flags of an index that this program writes. Each connection has one user at a time.
 const OPEN: OpenFlags = OpenFlags::SQLITE_OPEN_READ_WRITE.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
@@ -200,6 +207,9 @@ pub(crate) fn create(path: &Path) -> Result<Connection> {
 /// Creates the SQL indexes and marks the file as complete.
 pub(crate) fn finish(connection: &Connection) -> Result<()> {
     connection.execute_batch(INDEXES)?;
+    let unread =
+        format!("CREATE INDEX entries_unread ON entries ({}) WHERE text = 0", is_document());
+    connection.execute_batch(&unread)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", VERSION)?;
     Ok(())

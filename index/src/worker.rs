@@ -9,11 +9,9 @@ use wwwoffle_spool::fs::{Disk, SYSTEM_DISK};
 use wwwoffle_spool::purge::space;
 use wwwoffle_spool::{ChangeListener, Entry, Key, LastListing, Place, Spool, Timestamp};
 
-use crate::class::ContentClass;
 use crate::describe::Describe;
 use crate::documents::{DocumentThread, describe_safely};
 use crate::error::{Error, IndexFault, Result};
-use crate::facts::CLASS;
 use crate::item::{self, COLUMNS, FROM, Item};
 use crate::pool::Pool;
 use crate::rebuild::{self, PARTIAL};
@@ -316,7 +314,7 @@ impl Worker {
     /// there may be more.
     fn read(&mut self, connection: &Connection) -> Result<bool> {
         let Some(describe) = self.describe.clone() else { return Ok(false) };
-        let unread = unindexed_items(connection, "<>", READ_AT_ONCE)?;
+        let unread = unindexed_items(connection, false, READ_AT_ONCE)?;
         let mut has_more = !unread.is_empty();
         let (mut read, mut length, begun) = (Vec::new(), 0, Instant::now());
         for item in unread {
@@ -334,7 +332,7 @@ impl Worker {
             let finished = finished.map(|reader| reader.finish(connection)).transpose()?;
             read.extend(finished.flatten());
             let ids: Vec<_> = read.iter().map(|(id, _)| *id).collect();
-            let next = unindexed_items(connection, "=", 2)?;
+            let next = unindexed_items(connection, true, 2)?;
             if let Some(item) = next.into_iter().find(|item| !ids.contains(&item.position.id)) {
                 if let Some(entry) = self.entry(&item) {
                     let started = DocumentThread::start(item, entry, describe, &self.work);
@@ -400,19 +398,23 @@ impl Worker {
     }
 }
 
-/// The latest entries that have not been read: documents if `compare` is `=`, others if it is `<>`.
-fn unindexed_items(connection: &Connection, compare: &str, most: i64) -> Result<Vec<Item>> {
-    let document = ContentClass::Document.number();
-    let mut find = connection.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
-         WHERE text = 0 AND (facts >> {CLASS}) & 15 {compare} {document} ORDER BY id DESC LIMIT ?1)"
-    ))?;
-    let mut rows = find.query([most])?;
+/// The latest entries that have not been read: only documents, or only others.
+fn unindexed_items(connection: &Connection, documents: bool, most: i64) -> Result<Vec<Item>> {
+    let mut find = connection.prepare_cached(&unindexed_query())?;
+    let mut rows = find.query((documents, most))?;
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         items.extend(item::read(row)?);
     }
     Ok(items)
+}
+
+fn unindexed_query() -> String {
+    let is_document = schema::is_document();
+    format!(
+        "SELECT {COLUMNS} FROM {FROM} WHERE e.id IN (SELECT id FROM entries INDEXED BY entries_unread \
+         WHERE text = 0 AND ({is_document}) = ?1 ORDER BY id DESC LIMIT ?2)"
+    )
 }
 
 /// Runs `act` in one transaction.
@@ -446,5 +448,24 @@ fn remove(path: &Path) -> Result<()> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(Error::disk("remove", path, error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Otherwise each document would be found by reading all unread entries before it.
+    #[test]
+    fn unread_items_are_searched_in_an_index() {
+        let connection = schema::create(Path::new(":memory:")).unwrap();
+        schema::finish(&connection).unwrap();
+        let explain = format!("EXPLAIN QUERY PLAN {}", unindexed_query());
+        let mut plan = connection.prepare(&explain).unwrap();
+        let steps = plan.query_map((true, 2), |row| row.get::<_, String>(3)).unwrap();
+        let steps: Vec<String> = steps.collect::<std::result::Result<_, _>>().unwrap();
+        let unread: Vec<_> = steps.iter().filter(|step| step.contains("entries_unread")).collect();
+        assert_eq!(unread, ["SEARCH entries USING INDEX entries_unread (<expr>=?)"]);
+        assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE FOR ORDER BY")), "{steps:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! `wwwoffle import`: imports archives into the spool, through the daemon or without one.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,6 +10,8 @@ use tempfile::NamedTempFile;
 use wwwoffle_archive::{ImportControl, ImportEvent, ImportReport, SHOWN, import};
 use wwwoffle_index::{Index, SessionRequest};
 use wwwoffle_spool::Spool;
+use wwwoffle_spool::fs::{Disk as _, DiskFile, OpenedFile, SYSTEM_DISK};
+use wwwoffle_url::url_encode_form_args;
 
 use super::args::ImportArgs;
 use super::control::{Control, invalid_response};
@@ -35,6 +37,9 @@ const DRAW_EVERY: Duration = Duration::from_millis(200);
 /// The longest time to wait for the index, which may have to be built.
 const INDEX_WITHIN: Duration = Duration::from_secs(10 * 60);
 
+/// The number of bytes of an archive that are sent to the daemon at once.
+const PIECE: u64 = 64 << 10;
+
 /// The requests that waited in earlier sessions, with the begin of each session.
 type EarlierRequests = Vec<(Timestamp, Vec<SessionRequest>)>;
 
@@ -45,11 +50,21 @@ pub(super) fn run(typed: &ImportArgs, context: &mut VerbContext<'_>) -> VerbResu
     let own = if settings.daemon()?.is_none() { Some(open(settings)?) } else { None };
     let mut status = ExitStatus::Done;
     for path in &typed.paths {
-        let typed_in = (path == Path::new("-")).then(|| standard_input(terminal)).transpose()?;
+        let is_input = path == Path::new("-");
+        let typed_in = (is_input && own.is_some()).then(|| standard_input(terminal)).transpose()?;
         let wanted = import_request(typed, typed_in.as_ref().map_or(path, |file| file.path()))?;
         let mut drawn = ProgressLine { is_live: terminal.live && !typed.json, last: None };
         let done = match &own {
             Some(own) => import_locally(&wanted, own, settings, &mut drawn, terminal),
+            None if is_input => {
+                let sent = send_archive(
+                    &wanted,
+                    &mut *terminal.stdin,
+                    &control,
+                    (&mut drawn, &mut *terminal.stdout),
+                );
+                sent.map(|outcome| outcome.map_err(|failure| failure.error))
+            }
             None => import_by_daemon(&wanted, &control, &mut drawn, terminal),
         };
         drawn.clear(terminal.stdout)?;
@@ -218,6 +233,8 @@ fn record_session_requests(
     Ok(is_recorded)
 }
 
+/// Lets the daemon import a path. It gets the bytes of a file that it cannot read itself: a service
+/// runs as another user, and may see neither `/home` nor `/tmp`.
 fn import_by_daemon(
     wanted: &ImportRequest,
     control: &Control,
@@ -226,21 +243,94 @@ fn import_by_daemon(
 ) -> VerbResult<ImportOutcome> {
     let mut outcome = None;
     control.post_stream("/api/import", wanted, &mut |line| {
-        if line.is_empty() {
-            return Ok(());
-        }
-        match serde_json::from_slice(line).map_err(|error| invalid_response(&error))? {
-            ImportEvent::Progress(report) => drawn.draw(&report, terminal.stdout)?,
-            ImportEvent::End(report) => outcome = Some(Ok(report)),
-            ImportEvent::Failed { error } => outcome = Some(Err(error)),
-        }
-        Ok(())
+        note_event(line, &mut outcome, drawn, &mut *terminal.stdout)
     })?;
-    outcome.ok_or_else(|| {
-        VerbFailure::plain(
-            "the daemon ended before the import was complete: repeat the command to continue",
-        )
-    })
+    let failure = match outcome.ok_or_else(cut_short)? {
+        Ok(report) => return Ok(Ok(report)),
+        Err(failure) if !failure.is_unreadable => return Ok(Err(failure.error)),
+        Err(failure) => failure,
+    };
+    let path = Path::new(&wanted.path);
+    if path.is_dir() {
+        let hint =
+            "the daemon cannot read this folder; a service sees neither /home nor /tmp: copy it";
+        return Ok(Err(format!("{}; {hint}", failure.error)));
+    }
+    let opened = path.canonicalize().and_then(|path| SYSTEM_DISK.open(&path));
+    let Ok(OpenedFile::File(file, _)) = opened else { return Ok(Err(failure.error)) };
+    let mut file = ArchiveFile { file, offset: 0 };
+    let sent = send_archive(wanted, &mut file, control, (drawn, &mut *terminal.stdout))?;
+    Ok(sent.map_err(|failure| failure.error))
+}
+
+/// Sends an archive to the daemon, which then imports it.
+fn send_archive(
+    wanted: &ImportRequest,
+    input: &mut dyn Read,
+    control: &Control,
+    (drawn, out): (&mut ProgressLine, &mut dyn Write),
+) -> VerbResult<Result<ImportReport, ImportFailure>> {
+    let options = serde_json::to_vec(&ImportRequest { path: String::new(), ..wanted.clone() });
+    let options =
+        options.map_err(|error| VerbFailure::failed("the options are invalid", &error))?;
+    let path = format!("/api/import/upload?options={}", url_encode_form_args(&options));
+    let mut next = || {
+        let mut piece = Vec::new();
+        let read = (&mut *input).take(PIECE).read_to_end(&mut piece);
+        read.map_err(|error| VerbFailure::failed("the archive cannot be read", &error))?;
+        Ok((!piece.is_empty()).then(|| piece.into()))
+    };
+    let mut outcome = None;
+    control.upload_for_lines(&path, &mut next, &mut |line| {
+        note_event(line, &mut outcome, drawn, &mut *out)
+    })?;
+    outcome.ok_or_else(cut_short)
+}
+
+/// An open archive, read in sequence.
+struct ArchiveFile {
+    file: Arc<dyn DiskFile>,
+    offset: u64,
+}
+
+impl Read for ArchiveFile {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += u64::try_from(read).unwrap_or_default();
+        Ok(read)
+    }
+}
+
+/// Why a daemon did not import an archive.
+struct ImportFailure {
+    error: String,
+    is_unreadable: bool,
+}
+
+/// Handles a line of the daemon's response.
+fn note_event(
+    line: &[u8],
+    outcome: &mut Option<Result<ImportReport, ImportFailure>>,
+    drawn: &mut ProgressLine,
+    out: &mut dyn Write,
+) -> VerbResult<()> {
+    if line.is_empty() {
+        return Ok(());
+    }
+    match serde_json::from_slice(line).map_err(|error| invalid_response(&error))? {
+        ImportEvent::Progress(report) => drawn.draw(&report, out)?,
+        ImportEvent::End(report) => *outcome = Some(Ok(report)),
+        ImportEvent::Failed { error, is_unreadable } => {
+            *outcome = Some(Err(ImportFailure { error, is_unreadable }));
+        }
+    }
+    Ok(())
+}
+
+fn cut_short() -> VerbFailure {
+    VerbFailure::plain(
+        "the daemon ended before the import was complete: repeat the command to continue",
+    )
 }
 
 /// The progress line.

@@ -46,7 +46,7 @@ pub(super) fn run(typed: &RunArgs, context: &mut VerbContext<'_>) -> VerbResult 
     if settings.spool.is_some() {
         return Err(VerbFailure::usage("`run` has a spool of its own: leave --spool out"));
     }
-    let fixture = FixtureFile::open(typed)?;
+    let fixture = FixtureFile::open(typed, terminal)?;
     let directory = TempDir::with_prefix("wwwoffle-run-")
         .map_err(|error| VerbFailure::failed("no temporary directory can be made", &error))?;
     let served = serve_command(typed, &fixture, directory.path(), (settings, terminal));
@@ -124,7 +124,7 @@ fn serve_command(
 
 impl FixtureFile {
     /// Reads the fixture to replay, or begins one.
-    fn open(typed: &RunArgs) -> VerbResult<Self> {
+    fn open(typed: &RunArgs, terminal: &mut Terminal<'_>) -> VerbResult<Self> {
         let (path, used) = match (&typed.record, &typed.replay) {
             (Some(path), _) => (path, FixtureUse::Record),
             (None, Some(path)) if typed.record_missing => (path, FixtureUse::ReplayAndRecord),
@@ -138,6 +138,12 @@ impl FixtureFile {
             Fixture::read(path)
                 .map_err(|error| VerbFailure::failed("the recording cannot be used", &error))?
         };
+        if fixture.skipped > 0 {
+            let (name, count) = (shown::line(&path.to_string_lossy()), fixture.skipped);
+            let responses = if count == 1 { "response" } else { "responses" };
+            let told = "skipped, because the body is in another file (revisit)";
+            writeln!(terminal.stderr, "wwwoffle: {name}: {count} {responses} {told}")?;
+        }
         if used != FixtureUse::Replay {
             Fixture::check_writable(path).map_err(|error| cannot_write(&error))?;
         }

@@ -32,7 +32,9 @@ use crate::proxy::download::{
 };
 use crate::proxy::keep::StorageRules;
 use crate::proxy::last::LastKey;
-use crate::proxy::rules::{FilterContext, Ruling, StoragePolicy, determine_ruling, parent};
+use crate::proxy::rules::{
+    FilterContext, Ruling, StoragePolicy, determine_ruling, parent, vary_rules,
+};
 use crate::proxy::saver::{self, SaverRules};
 use crate::proxy::target::of_url;
 use crate::proxy::{censor, choose, quota, verdict};
@@ -392,6 +394,7 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
             errors: false,
             ..StorageRules::of(&config, &parts, &request.headers)
         },
+        vary_rules: vary_rules(&config, &parts),
         get_places: None,
         revalidation: found.plan_revalidation(|_| !is_form, personal),
         leaving_rules: LeavingRules::queued(&config, &UrlParts::of(&url)),

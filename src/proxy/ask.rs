@@ -418,12 +418,16 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
 }
 
 /// The digest of a form, which is part of its key. That of a POST leaves out the fields that
-/// `near-fields` names.
+/// `near-fields` names, and the whole body with `near-body`.
 fn form_digest(config: &Config, url: &UrlParts<'_>, head: &ClientHead, body: &Bytes) -> [u8; 32] {
     use sha2::Digest;
-    let ignored = config.offline_options.near_fields.of(url);
-    if ignored.is_empty() || head.method != Method::POST {
-        return sha2::Sha256::digest(body).into();
+    let options = &config.offline_options;
+    let ignored = options.near_fields.of(url);
+    if head.method == Method::POST && *options.near_body.of(url) {
+        sha2::Sha256::digest(b"").into()
+    } else if head.method == Method::POST && !ignored.is_empty() {
+        ParsedBody::parse(&head.fields, body, &|name| ignored.contains(name)).digest()
+    } else {
+        sha2::Sha256::digest(body).into()
     }
-    ParsedBody::parse(&head.fields, body, &|name| ignored.contains(name)).digest()
 }

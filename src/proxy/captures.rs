@@ -36,7 +36,7 @@ use crate::proxy::context::ProxyContext;
 use crate::proxy::quota;
 use crate::storage::store::{StoredCopy, timestamp};
 use crate::storage::versions::memento::{http_date, version_path};
-use wwwoffle_http::head::{CAPTURE, read_request};
+use wwwoffle_http::head::CAPTURE;
 use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 
@@ -333,13 +333,6 @@ async fn read(offer: CaptureOffer, answer: Answer) -> Result<FetchedCapture, Cap
 #[must_use]
 pub fn capture_of(copy: &StoredCopy) -> Option<&str> {
     copy.request.get(CAPTURE)?.to_str().ok()
-}
-
-/// The URL of the capture in its web archive, from the head of a stored request.
-#[must_use]
-pub fn capture_in(request: &[u8]) -> Option<String> {
-    let fields = read_request(request, b"").ok()?.headers;
-    Some(fields.get(CAPTURE)?.to_str().ok()?.to_owned())
 }
 
 /// Responds with a stored capture of a web archive, so that it is never taken for the page of the

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::VARY;
+use wwwoffle_config::UrlParts;
 use wwwoffle_spool::Error;
 use wwwoffle_url::LocalHost;
 
@@ -12,7 +13,7 @@ use super::captures::capture_of;
 use super::decide::MethodKind;
 use super::keep::is_good;
 use super::ranges::part;
-use super::rules::StoragePolicy;
+use super::rules::{StoragePolicy, vary_rules};
 use super::site_logins::{self, LockedCopy, LoginClient};
 use super::verdict::verdict;
 use crate::base::mode::Mode;
@@ -266,8 +267,11 @@ pub(super) async fn look_up(
     let lookups = context.storage.store.lookups([&places.own, &places.public]).await?;
     let [own, _] = &lookups;
     let logins = site_logins::open(context, ask, client, own.all()).await;
+    let rules = vary_rules(&ask.start.config, &UrlParts::of(&ask.bare));
+    let counted = if rules.is_empty() { HeaderMap::new() } else { selecting() };
     let is_open = |copy: &StoredCopy| {
-        copy.entry.place().login().is_none() || logins.opened.contains(&copy.identity())
+        (copy.entry.place().login().is_none() || logins.opened.contains(&copy.identity()))
+            && rules.accept(&copy.stored(), &counted)
     };
     let shared = ask.start.config.caching.shared;
     let found = among(lookups, places, (shared, &is_open), selecting);
@@ -300,7 +304,7 @@ pub(crate) async fn find(
     Ok(among(lookups, places, (shared, &|_| true), selecting))
 }
 
-/// Chooses among the copies of both lookups. `is_open` says whether the client may see a copy.
+/// Chooses among the copies of both lookups. `is_open` says whether a copy may be used.
 fn among(
     lookups: [Arc<CachedLookup>; 2],
     places: &Places,
@@ -309,7 +313,7 @@ fn among(
 ) -> CopyLookup {
     let [mut own, mut public] = lookups.each_ref().map(|one| one.all().to_vec());
     own.retain(|copy| places.is_of_login(copy.entry.place()) && is_open(copy));
-    public.retain(|copy| places.accepts_public(&copy.fields, shared));
+    public.retain(|copy| places.accepts_public(&copy.fields, shared) && is_open(copy));
     let is_exact =
         |copy: &Arc<StoredCopy>| places.spelling.is_of(copy.entry.place().variant_text());
     let (own, own_others): (Vec<_>, Vec<_>) = own.into_iter().partition(is_exact);

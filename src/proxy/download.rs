@@ -67,7 +67,7 @@ use crate::base::spelling::Spelling;
 use crate::net::upstream::{Answer, Failure, Interim, LinePosition, Origin};
 use crate::storage::feed::{BodyEnd, Feed, FeedReader};
 use crate::storage::store::EntryIdentity;
-use wwwoffle_http::caching::vary::Vary;
+use wwwoffle_http::caching::vary::{Vary, VaryRules};
 use wwwoffle_http::head::write_secrets;
 
 /// How long a client waits before it joins the successor of a broken download. If the successor has
@@ -89,6 +89,8 @@ pub struct DownloadJob {
     pub stored_status: Option<StatusCode>,
     /// The rules for storing the response.
     pub storage_rules: StorageRules,
+    /// The exceptions from `Vary`.
+    pub vary_rules: VaryRules,
     /// The places of a GET of the same URL, if the response to this POST may also answer that GET.
     pub get_places: Option<Arc<Places>>,
     /// The revalidation to request.

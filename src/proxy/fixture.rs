@@ -45,6 +45,7 @@ use self::session::KnownExchange;
 pub use self::session::{FixtureFault, FixtureSession, FixtureUse, SessionOptions};
 use super::ask::ProxyRequest;
 use super::body::{self, Body};
+use super::keep::is_endless;
 use super::target::Resource;
 use super::{Client, recode, reply};
 use crate::base::mode::Mode;
@@ -309,7 +310,7 @@ fn respond(
     if delivery.is_decoded() {
         fields.remove(CONTENT_LENGTH);
     }
-    let body = session.link().carry(recode::body(delivery, body));
+    let body = session.link().carry(recode::body(delivery, body), is_endless(&fields));
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = fields;

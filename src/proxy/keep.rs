@@ -167,9 +167,14 @@ pub fn may_keep(
     if is_no_store && keeping.no_store == NoStore::Respect {
         return Err(NotKept::NoStore);
     }
+    if is_endless(fields) { Err(NotKept::Endless) } else { Ok(()) }
+}
+
+/// Whether a response is a stream without an end, by its type.
+#[must_use]
+pub fn is_endless(fields: &HeaderMap) -> bool {
     let kind = content_essence(fields);
-    let is_endless = ["text/event-stream", "multipart/x-mixed-replace"].contains(&kind.as_str());
-    if is_endless { Err(NotKept::Endless) } else { Ok(()) }
+    ["text/event-stream", "multipart/x-mixed-replace"].contains(&kind.as_str())
 }
 
 /// Whether the status is a success or a redirect. Responses with such a status are useful offline.

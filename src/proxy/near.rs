@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use hyper::HeaderMap;
 use hyper::header::{CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LINK};
 use jiff::Timestamp;
 use wwwoffle_config::UrlParts;
@@ -17,7 +18,7 @@ use super::ask::ProxyRequest;
 use super::choose;
 use super::decide::MethodKind;
 use super::intent::Intent;
-use super::rules::StoragePolicy;
+use super::rules::{StoragePolicy, vary_rules};
 use crate::base::mode::Mode;
 use crate::base::owner::Places;
 use crate::proxy::context::ProxyContext;
@@ -100,7 +101,11 @@ async fn at(
     let found =
         choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
             .await?;
-    let copy = found.fallback_copy().filter(|copy| copy.status.is_success());
+    let rules = vary_rules(&ask.start.config, &UrlParts::of(&ask.bare));
+    let counted = if rules.is_empty() { HeaderMap::new() } else { selecting() };
+    let copy = found
+        .fallback_copy()
+        .filter(|copy| copy.status.is_success() && rules.accept(&copy.stored(), &counted));
     Ok(copy.map(|copy| guarded(ask, near, StoredCopy::clone(copy))))
 }
 

@@ -20,6 +20,7 @@ use super::finish::undecodable_message;
 use super::freshen::ConfirmedCopy;
 use super::keep::{NotKept, StorageRules};
 use super::reply::OfflineSwitchMark;
+use super::rules::vary_rules;
 use super::saver::SaverRules;
 use super::status::{CacheStatus, Forward, HitReason, NotStored};
 use super::verdict::{is_of_use, verdict};
@@ -268,6 +269,7 @@ impl OriginFetch<'_> {
             body: self.ask.form.as_ref().map(|form| form.body.clone()),
             stored_status: self.found.spelled_alike().map(|copy| copy.status),
             storage_rules: StorageRules::of(config, &url, &self.ask.head.fields),
+            vary_rules: vary_rules(config, &url),
             get_places: self.ask.form.as_ref().map(|form| Arc::clone(&form.answers)),
             revalidation: about,
             allowance: Allowance {

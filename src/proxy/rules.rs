@@ -16,6 +16,7 @@ use super::protocols;
 use crate::base::basic::Login;
 use crate::base::context::BaseContext;
 use crate::net::upstream::{ParentRoute, Via};
+use wwwoffle_http::caching::vary::VaryRules;
 
 /// The result of the URL rules for a request: it depends on the URL and the client, not on stored
 /// copies.
@@ -186,6 +187,14 @@ fn find_parent(
         ParentStep::Direct => None,
     });
     ParentRoute::first(ways.collect())
+}
+
+/// The configured exceptions from `Vary` for a URL.
+#[must_use]
+pub fn vary_rules(config: &Config, url: &UrlParts<'_>) -> VaryRules {
+    let options = &config.offline_options;
+    let (ignored, added) = (options.near_headers.of(url), options.match_headers.of(url));
+    VaryRules { ignored: ignored.clone(), added: added.clone() }
 }
 
 /// Whether a URL is blocked for every client. An invalid URL is not blocked.

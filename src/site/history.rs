@@ -27,7 +27,7 @@ use crate::page::bar::capture_banner;
 use crate::page::form::SubmittedForm;
 use crate::page::links;
 use crate::proxy::body::{self, Body};
-use crate::proxy::captures::{capture_in, capture_of};
+use crate::proxy::captures::capture_of;
 use crate::proxy::{recode, reply};
 use crate::site::address::AddressPage;
 use crate::site::context::SiteContext;
@@ -37,6 +37,7 @@ use crate::storage::versions::text::PagePart;
 use crate::storage::versions::{self, NotCompared, PageVersions};
 use wwwoffle_api::History;
 use wwwoffle_http::caching::coding::CodingTerms;
+use wwwoffle_http::head::capture_in;
 use wwwoffle_http::media_type::content_essence;
 use wwwoffle_http::redirect::location;
 

@@ -310,6 +310,9 @@ pub(super) const ROUTES: &[Route] = &[
         json_later(caller, edit::write(caller, call.arguments, call.incoming))
     }),
     call(&["/api/import"], Administer, |caller, call| lines_of_body(caller, call, import::start)),
+    call(&["/api/import/upload"], Administer, |caller, call| {
+        lines_later(caller, import::upload(caller, call.arguments, call.incoming))
+    }),
     // Collections.
     page(&[collections::PATH], show_later!(collections::list, arguments)),
     moved(&["/collections"], collections::PATH),

@@ -204,6 +204,22 @@ fn a_capture_has_its_parts() {
     }
     daemon.ok(&["offline"]);
     assert_has_parts(&daemon);
+    // Exports say so too, in each page and with its date.
+    let (folder, file) = (daemon.home().join("stick"), daemon.home().join("page.html"));
+    daemon.ok(&["export", &format!("{}/", folder.display())]);
+    daemon.ok(&["export", "--page", GONE, file.to_str().unwrap()]);
+    let pages = std::fs::read_dir(folder.join("gone.invalid")).unwrap().map(|file| file.unwrap());
+    let pages = pages.filter(|file| file.path().extension().is_some_and(|end| end == "html"));
+    let saved: Vec<_> = pages.map(|file| file.path()).chain([file]).collect();
+    assert!(saved.len() >= 2, "{saved:?}");
+    for file in saved {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let before = text.split("<link").next().unwrap();
+        for part in ["a copy of 2020-05-01 10:00 UTC from a web archive", "/web/20200501100000id_/"]
+        {
+            assert!(before.contains(part), "{part} in {}: {text}", file.display());
+        }
+    }
 }
 
 /// What the site itself sent is never replaced by a capture: an older copy, also one that is too
@@ -371,6 +387,32 @@ fn only_captures_of_the_page_are_stored() {
     let text = shown.text();
     let before = text.split("<p>old").next().unwrap();
     assert!(before.contains("not the page of its site"), "{text}");
+}
+
+/// An aggregator knows which archive has a capture, and redirects there. Both are hosts behind a
+/// parent proxy.
+#[test]
+fn an_aggregator_leads_to_the_archive_with_a_capture() {
+    let parent = Origin::start();
+    let gate = "http://aggregator.example/timegate/";
+    let in_archive = |mark: &str| format!("http://archive.example/web/20200501100000{mark}/{GONE}");
+    parent.say(&format!("{gate}{GONE}"), Answer::redirect(302, &in_archive("")));
+    for (mark, body) in [("", "with the toolbar"), ("id_", "old page")] {
+        let link = format!("<{GONE}>; rel=\"original\"");
+        let memento = Answer::html(body).field("Memento-Datetime", DATE).field("Link", &link);
+        parent.say(&in_archive(mark), memento);
+    }
+    parent.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "missing")));
+    let daemon = Daemon::configured(&format!(
+        "[proxy]\nproxy = \"{}\"\n[web-archives]\ntime-gates = [\"{gate}\"]\n",
+        parent.addr
+    ));
+    daemon.ok(&["online"]);
+    let told = daemon.run(&["get", "--from-archive", "--json", GONE]).json();
+    assert_eq!(told["memento"], in_archive("id_").as_str(), "{told}");
+    assert_eq!(daemon.ok(&["cat", GONE]), "old page");
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(GONE).field("Memento-Datetime"), DATE);
 }
 
 /// A site that works again is shown, whatever the archive says about the age of its capture.

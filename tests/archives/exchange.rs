@@ -82,6 +82,34 @@ fn archives_are_imported_with_and_without_a_daemon() {
     assert!(ran.err.contains("/nowhere") && ran.out.contains("3 were stored already"), "{ran:?}");
 }
 
+/// A service has other files than the command line: `PrivateTmp`, `ProtectHome`, another user.
+#[test]
+#[ignore = "needs root and unshare"]
+fn a_daemon_imports_files_that_it_cannot_see() {
+    program(&["unshare"]);
+    let mut place = Daemon::prepare(None).with_setup(
+        "mkdir -p hidden; case \"$*\" in *\" serve \"*) exec unshare --mount sh -c \
+         'mount -t tmpfs none \"$HOME/hidden\" && exec \"$0\" \"$@\"' \"$0\" \"$@\";; esac",
+    );
+    place.up();
+    let hidden = archive(&place, "hidden/a.warc.gz", 3, 50);
+    assert!(place.ok(&["import", &hidden]).contains("3 stored"));
+    assert_eq!(raw(&place, "http://a.example/2"), page(2, 50));
+    let typed = archive(&place, "hidden/b.warc.gz", 5, 50);
+    let ran = run(place.command(&["import", "--json", "-"]), Some(&std::fs::read(&typed).unwrap()));
+    assert_eq!((ran.status, &ran.json()["kept"]), (0, &2.into()), "{ran:?}");
+    let ran = run(place.command(&["import", "-"]), Some(b"nothing"));
+    assert!(ran.status == 1 && ran.err.contains("not a supported archive"), "{ran:?}");
+    std::fs::create_dir(place.home().join("hidden/mirror")).unwrap();
+    let ran = place.run(&["import", &path(&place, "hidden/mirror")]);
+    assert!(ran.status == 1 && ran.err.contains("the daemon cannot read this folder"), "{ran:?}");
+    eventually("what was received is removed", || {
+        let left = std::fs::read_dir(place.spool().join("tmp")).unwrap();
+        let mut names = left.map(|file| file.unwrap().file_name());
+        !names.any(|name| name.to_string_lossy().starts_with("import-"))
+    });
+}
+
 #[test]
 fn an_imported_form_response_is_served_in_every_mode() {
     let (first, origin) = (Daemon::start(), Origin::start());

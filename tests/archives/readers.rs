@@ -119,8 +119,9 @@ impl Drop for ServingReader {
     }
 }
 
-/// The proxy, a folder, single files, pywb and replayweb.page show the same pictures of all pages.
-/// kiwix-serve returns the bytes of all files.
+/// The proxy, a folder, single files, pywb, replayweb.page and kiwix-serve show the same pictures of
+/// all pages. kiwix-serve shows them without the frame of its reader, and returns the bytes of all
+/// files.
 #[test]
 #[ignore = "needs node, chromium, npm packages, pywb, warc2zim and kiwix-serve"]
 fn fifty_pages_look_the_same_in_all_readers() {
@@ -154,7 +155,7 @@ fn fifty_pages_look_the_same_in_all_readers() {
     let rows = rows.map(|(url, _, body)| format!("{url}\t{}\n", BASE64_STANDARD.encode(body)));
     let rows = rows.chain(["\n".to_owned()]).collect::<String>();
     let arguments = ["zim.py", kiwix.to_str().unwrap(), &warc, &pages[0].url];
-    let _zim = ServingReader::start(zim, &arguments, &rows);
+    let zim = ServingReader::start(zim, &arguments, &rows);
     let pywb = ServingReader::start(python.get_program(), &["archive.py", &wacz], "");
     let settings = json!({
         "modules": modules,
@@ -166,6 +167,7 @@ fn fifty_pages_look_the_same_in_all_readers() {
         "archive": wacz,
         "folder": folder,
         "pywb": pywb.address(),
+        "kiwix": zim.address(),
         "pages": pictured,
     });
     let name = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts/archives/pictures.mjs");
@@ -174,6 +176,6 @@ fn fifty_pages_look_the_same_in_all_readers() {
     let ran = daemon::output(command, None, LIMIT);
     let said = String::from_utf8_lossy(&ran.stdout);
     let failed = String::from_utf8_lossy(&ran.stderr);
-    let is_same = said.contains("50 pages look the same in 5 readers");
+    let is_same = said.contains("50 pages look the same in 6 readers");
     assert!(ran.status.success() && is_same, "{said}\n{failed}");
 }

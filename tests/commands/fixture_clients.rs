@@ -263,3 +263,68 @@ fn pip_and_npm_are_replayed_without_a_network() {
     );
     assert!(replayed.check(&["sh", "-c", &npm]).contains("1.0.0"));
 }
+
+/// A repository for `git`, and a crate for `cargo`: their files as `PATH<tab>BASE64` lines.
+const SOURCES: &str = r#"
+import base64, hashlib, io, json, os, pathlib, subprocess, tarfile, tempfile
+def show(path, data): print(path, base64.b64encode(data).decode(), sep='\t')
+with tempfile.TemporaryDirectory() as room:
+    git = lambda *words: subprocess.run(['git', '-c', 'user.name=a', '-c', 'user.email=a@b', *words], cwd=room, check=True, stdout=subprocess.DEVNULL)
+    git('init', '-q', '-b', 'main', '.')
+    pathlib.Path(room, 'file').write_text('text of the file\n')
+    git('add', 'file')
+    git('commit', '-q', '-m', 'Add a file')
+    git('update-server-info')
+    root = pathlib.Path(room, '.git')
+    for path in sorted(path for path in root.rglob('*') if path.is_file()):
+        show('/repo.git/' + str(path.relative_to(root)), path.read_bytes())
+package = io.BytesIO()
+with tarfile.open(fileobj=package, mode='w:gz') as archive:
+    for name, text in [('Cargo.toml', '[package]\nname = "demo"\nversion = "1.0.0"\nedition = "2021"\n'), ('src/lib.rs', '// demo\n')]:
+        about = tarfile.TarInfo('demo-1.0.0/' + name)
+        about.size = len(text)
+        archive.addfile(about, io.BytesIO(text.encode()))
+show('/crates/demo/1.0.0/download', package.getvalue())
+line = {'name': 'demo', 'vers': '1.0.0', 'deps': [], 'features': {}, 'yanked': False, 'cksum': hashlib.sha256(package.getvalue()).hexdigest()}
+show('/index/de/mo/demo', json.dumps(line).encode())
+"#;
+
+#[test]
+#[ignore = "needs root, unshare, ip, python3, git and cargo"]
+fn git_and_cargo_are_replayed_without_a_network() {
+    let _git = program(&["git"]);
+    let made = crate::harness::tools::tool("python3", &["-c", SOURCES], "");
+    let replayed = Replayed::set();
+    let (site, url) = (&replayed.studio.site.origin, &replayed.url);
+    site.on("*", |exchange| exchange.answer(&Answer::new(404, "text/plain", "missing")));
+    for line in made.out.lines() {
+        let (path, content) = line.split_once('\t').unwrap();
+        let content = BASE64_STANDARD.decode(content).unwrap();
+        site.say(path, Answer::new(200, "application/octet-stream", content.clone()));
+        if path.ends_with("/info/refs") {
+            let asked = format!("{path}?service=git-upload-pack");
+            site.say(&asked, Answer::new(200, "text/plain", content));
+        }
+    }
+    site.say(
+        "/index/config.json",
+        Answer::new(200, "application/json", format!("{{\"dl\":\"{url}/crates\"}}")),
+    );
+    let git = format!(
+        "rm -rf got && git clone -q {url}/repo.git got && cat got/file && git -C got log --format=%s"
+    );
+    let out = replayed.check(&["sh", "-c", &git]);
+    assert_eq!(out, "text of the file\nAdd a file\n");
+    std::fs::remove_file(replayed.studio.file()).unwrap();
+    // The tools themselves: those of rustup look for their toolchain in the real home.
+    let cargo = std::path::Path::new(env!("CARGO"));
+    let (cargo, rustc) = (cargo.display(), cargo.with_file_name("rustc"));
+    let fetch = format!(
+        "rm -rf home project && mkdir -p project/src && cd project && touch src/lib.rs && \
+         printf '[package]\\nname = \"user\"\\nversion = \"1.0.0\"\\nedition = \"2021\"\\n[dependencies]\\n\
+         demo = {{ version = \"1\", registry-index = \"sparse+{url}/index/\" }}\\n' > Cargo.toml && \
+         CARGO_HOME=../home RUSTC={} {cargo} fetch -q >&2 && cat ../home/registry/src/*/demo-1.0.0/src/lib.rs",
+        rustc.display()
+    );
+    assert_eq!(replayed.check(&["sh", "-c", &fetch]), "// demo\n");
+}

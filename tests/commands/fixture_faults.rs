@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::fixtures::{Studio, report};
-use crate::harness::tools::program;
-use crate::harness::{After, Answer, Origin};
+use crate::harness::tools::{program, tool};
+use crate::harness::{After, Answer, Gate, Origin};
 
 /// Replaces text in a member of the ZIP. Text and replacement have the same length.
 fn patch(file: &Path, text: &str, by: &str) {
@@ -109,6 +109,37 @@ fn a_damaged_recording_is_refused_with_its_reason() {
     }
     std::fs::remove_file(&file).unwrap();
     refused("it is missing, or not a file");
+}
+
+/// A crawl of another program, which refers to a body of an earlier crawl.
+#[test]
+#[ignore = "needs curl and python3"]
+fn a_response_whose_body_is_elsewhere_is_skipped_and_reported() {
+    let _tools = [program(&["curl"]), program(&["python3"])];
+    let studio = Studio::set();
+    studio.site.origin.say("/", Answer::html("page"));
+    let get = format!("curl -sS {}", studio.site.url("/"));
+    studio.record(&get);
+    let script = "import gzip, json, sys, zipfile\n\
+        z = zipfile.ZipFile(sys.argv[1]); m = {n: z.read(n) for n in z.namelist()}\n\
+        del m['wwwoffle/fixture.json']\n\
+        p = json.loads(m['datapackage.json'])\n\
+        p['resources'] = [r for r in p['resources'] if r['path'] in m]\n\
+        m['datapackage.json'] = json.dumps(p).encode()\n\
+        head = b'HTTP/1.1 200 OK\\r\\n\\r\\n'\n\
+        fields = ['WARC/1.1', 'WARC-Type: revisit', 'WARC-Target-URI: https://a.example/',\n\
+        \x20   'WARC-Date: 2024-05-01T10:00:00Z', 'WARC-Payload-Digest: sha1:' + 'A' * 32,\n\
+        \x20   'Content-Type: application/http; msgtype=response', f'Content-Length: {len(head)}']\n\
+        record = '\\r\\n'.join(fields).encode() + b'\\r\\n\\r\\n' + head + b'\\r\\n\\r\\n'\n\
+        m['archive/a.warc.gz'] = gzip.compress(record)\n\
+        with zipfile.ZipFile(sys.argv[1], 'w') as w:\n\
+        \x20   for n in m: w.writestr(n, m[n])\n";
+    let file = studio.file();
+    let made = tool("python3", &["-c", script, file.to_str().unwrap()], "");
+    assert_eq!(made.status, 0, "{made:?}");
+    let ran = studio.replay(&["--fail-missing"], &get);
+    assert_eq!((ran.status, ran.out.as_str()), (0, "page"), "{ran:?}");
+    assert!(ran.err.contains("site.wacz: 1 response skipped"), "{ran:?}");
 }
 
 #[test]
@@ -254,6 +285,26 @@ fn a_dropped_response_is_recorded_whole() {
     assert_eq!((ran.status, ran.out.as_str()), (0, ""), "{ran:?}");
     assert!(ran.err.contains("1 request recorded in site.wacz"), "{ran:?}");
     assert_eq!(studio.replay(&["--fail-missing"], &get).out, "page".repeat(10_000));
+    // An event stream has no end, so it breaks off at once.
+    let gate = Gate::new();
+    let held = std::sync::Arc::clone(&gate);
+    studio.site.origin.on("/events", move |exchange| {
+        exchange.send(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n\
+             9\r\ndata: 0\n\n\r\n",
+        )?;
+        held.wait();
+        Ok(After::Close)
+    });
+    let get = format!("curl -s {}; echo $?", studio.site.url("/events"));
+    let line = ["--record", "events.wacz", "--drop", "100%", "--", "sh", "-c", &get];
+    let ran = studio.run(&line);
+    assert!(ran.status == 0 && ran.out != "0\n" && !ran.out.contains("data"), "{ran:?}");
+    let ran = studio.run(&["--replay", "events.wacz", "--", "sh", "-c", &get]);
+    assert_eq!(ran.out, "data: 0\n\n0\n", "{ran:?}");
+    let ran = studio.run(&["--replay", "events.wacz", "--drop", "100%", "--", "sh", "-c", &get]);
+    assert!(ran.out != "0\n" && !ran.out.contains("data"), "{ran:?}");
+    gate.open();
 }
 
 #[test]

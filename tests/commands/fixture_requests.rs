@@ -154,6 +154,38 @@ fn an_event_stream_and_an_encoded_body_are_replayed_as_they_came() {
     assert!(again.out.starts_with("data: 0\n\ndata: 1\n\ndata: 2\n\n"), "{again:?}");
 }
 
+/// Of equal requests at the same time, each has a response of its own, recorded and replayed.
+#[test]
+#[ignore = "needs curl"]
+fn equal_requests_at_the_same_time_have_a_response_each() {
+    const AT_ONCE: usize = 6;
+    let _curl = program(&["curl"]);
+    let studio = Studio::set();
+    // The origin answers only when all requests have arrived.
+    let all = std::sync::Barrier::new(AT_ONCE);
+    let count = std::sync::atomic::AtomicUsize::new(0);
+    studio.site.origin.on("/count", move |exchange| {
+        let number = count.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        all.wait();
+        exchange.answer(&Answer::new(200, "text/plain", format!("number {number}\n")))
+    });
+    let url = studio.site.url("/count");
+    let get = format!("for n in 1 2 3 4 5 6; do curl -sS {url} & done; wait");
+    let sorted = |text: &str| {
+        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let recorded = studio.record(&get);
+    let want: Vec<_> = (0..AT_ONCE).map(|number| format!("number {number}")).collect();
+    assert_eq!(sorted(&recorded.out), want, "{recorded:?}");
+    assert!(recorded.err.contains("6 requests recorded"), "{recorded:?}");
+    let again = studio.replay(&["--each-once", "--fail-missing"], &get);
+    assert_eq!((again.status, sorted(&again.out)), (0, want), "{again:?}");
+    let more = studio.replay(&["--each-once", "--fail-missing"], &format!("{get}; curl -sS {url}"));
+    assert!(more.status == 1 && more.err.contains("have all been used"), "{more:?}");
+}
+
 #[test]
 #[ignore = "needs curl"]
 fn a_slow_and_a_faulty_link_are_simulated() {

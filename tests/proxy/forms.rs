@@ -190,6 +190,73 @@ fn fields_that_select_no_content_do_not_count_offline() {
     assert_eq!(ask("/other", 1, 9).1.status, 504, "a URL without the rule");
 }
 
+/// Rules say which header fields of a request count, and whether its body does.
+#[test]
+fn rules_say_which_header_fields_and_bodies_count_offline() {
+    let origin = Origin::start();
+    let rule = |path: &str, options: &str| {
+        format!("[[offline-options.for]]\nurl = \"{}\"\n{options}\n", origin.url(path))
+    };
+    let daemon = Daemon::configured(&format!(
+        "{}{}{}",
+        rule("/timed", "near-fields = [\"nonce\"]\nnear-headers = [\"X-Time\"]"),
+        rule("/any", "near-body = true"),
+        rule("/soap", "match-headers = [\"SOAPAction\"]"),
+    ));
+    for path in ["/timed", "/any", "/soap", "/strict"] {
+        counted(&origin, path, |number| {
+            let headers = [("Vary", "X-Time".to_owned())];
+            page(number, if number == 0 { &[] } else { &headers })
+        });
+    }
+    let ask = |method: &str, path: &str, fields: &str, body: &str| {
+        let (url, length) = (origin.url(path), body.len());
+        let mut client = daemon.client();
+        client.send(format!(
+            "{method} {url} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/json\r\n\
+             {fields}Content-Length: {length}\r\n\r\n{body}",
+            host(&url)
+        ));
+        let got = client.receive(method).whole();
+        (got.status, got.text())
+    };
+    // The method, the path, the header field and the body; and the number of the request whose
+    // response it gets: online, and then offline.
+    let rows = [
+        ("POST", "/timed", "X-Time: 1\r\n", r#"{"query":"a","nonce":1}"#, 1, 2),
+        ("POST", "/timed", "X-Time: 2\r\n", r#"{"query":"a","nonce":2}"#, 2, 2),
+        ("POST", "/strict", "X-Time: 1\r\n", "{}", 1, 1),
+        ("POST", "/strict", "X-Time: 2\r\n", "{}", 2, 2),
+        ("POST", "/any", "", "{\"a\":1}", 1, 2),
+        ("POST", "/any", "", "{\"a\":2}", 2, 2),
+        ("POST", "/soap", "SOAPAction: a\r\n", "{}", 1, 1),
+        ("POST", "/soap", "SOAPAction: b\r\n", "{}", 2, 2),
+        ("GET", "/soap", "SOAPAction: a\r\n", "", 3, 3),
+        ("GET", "/soap", "SOAPAction: b\r\n", "", 4, 4),
+    ];
+    for (method, path, fields, body, online, _) in rows {
+        let want = (200, format!("answer {online}"));
+        assert_eq!(ask(method, path, fields, body), want, "{method} {path} {fields}");
+        daemon.settle();
+    }
+    daemon.ok(&["offline"]);
+    for (method, path, fields, body, _, offline) in rows {
+        let want = (200, format!("answer {offline}"));
+        assert_eq!(ask(method, path, fields, body), want, "{method} {path} {fields}");
+    }
+    for (method, path, fields, body) in [
+        ("POST", "/timed", "X-Time: 1\r\n", r#"{"query":"b","nonce":1}"#),
+        ("POST", "/strict", "", r#"{"a":1}"#),
+        ("POST", "/soap", "SOAPAction: c\r\n", "{}"),
+        ("POST", "/soap", "", "{}"),
+        ("GET", "/soap", "SOAPAction: c\r\n", ""),
+    ] {
+        assert_eq!(ask(method, path, fields, body).0, 504, "{method} {path} {fields}");
+    }
+    assert_eq!(ask("POST", "/timed", "X-Time: 9\r\n", r#"{"query":"a"}"#).1, "answer 2");
+    assert_eq!(ask("POST", "/any", "", "anything").1, "answer 2");
+}
+
 /// A program need not know the length of its body in advance.
 #[test]
 fn a_small_body_without_a_declared_length_is_stored_like_any_other() {

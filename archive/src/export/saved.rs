@@ -13,6 +13,7 @@ use wwwoffle_html::rewrite::{
     Changes, PageKnowledge, Readdress, Removal, Rewriter, SavedAddresses, SavedDocument, Sheet,
     UrlStatus,
 };
+use wwwoffle_http::head::capture_in;
 use wwwoffle_spool::Entry;
 use wwwoffle_url::{BrowserUrl, CanonicalUrl, LocalHost};
 
@@ -92,7 +93,8 @@ enum DocumentRewriter {
 }
 
 impl<W: Write> DocumentWriter<W> {
-    /// Returns a writer for the body of `entry`. A page gets the policy `policy`.
+    /// Returns a writer for the body of `entry`. A page gets the policy `policy`, and a banner if it
+    /// is the capture of a web archive.
     pub(super) fn new(
         entry: &Entry,
         addresses: Arc<dyn SavedAddresses>,
@@ -106,7 +108,9 @@ impl<W: Write> DocumentWriter<W> {
         }
         let url = BrowserUrl::parse(entry.url(), None)
             .map_err(|_| io::Error::other("its URL is not one that browsers know"))?;
-        let saved = SavedDocument { addresses, policy, onward: ONWARD.to_owned() };
+        let memento = capture_in(entry.request());
+        let banner = memento.map(|memento| capture_banner(entry, &memento)).unwrap_or_default();
+        let saved = SavedDocument { addresses, policy, onward: ONWARD.to_owned(), banner };
         let readdress = Readdress::Saved(saved);
         let declared = content_type(entry.head()).unwrap_or(kind);
         let rewriter = if shape == DocumentShape::Sheet {
@@ -152,6 +156,26 @@ impl<W: Write> Write for DocumentWriter<W> {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// The banner of a page that is the capture of a web archive. No style of the page changes it.
+fn capture_banner(entry: &Entry, memento: &str) -> String {
+    let when = entry.received().strftime("%Y-%m-%d %H:%M UTC");
+    let is_web = ["http://", "https://"].iter().any(|scheme| memento.starts_with(scheme));
+    let address = escaped(if is_web && memento.is_ascii() { memento } else { "" });
+    format!(
+        "<div id=\"wwwoffle-banner\" role=\"note\" style=\"all:initial!important;\
+         display:block!important;padding:.5em!important;background:#ffd!important;\
+         color:#000!important;font-family:sans-serif!important\">This is not the page of its site, \
+         but a copy of {when} from a web archive. <a rel=\"noreferrer\" href=\"{address}\">The copy \
+         in the archive</a></div>"
+    )
+}
+
+/// Text for an element or an attribute of HTML.
+pub(super) fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// No facts about the URLs of a page: none is blocked, and links are not marked.

@@ -26,6 +26,8 @@ pub struct SavedDocument {
     pub policy: &'static str,
     /// The text of the link that replaces a refresh, as HTML.
     pub onward: String,
+    /// HTML in ASCII that a page shows in front of its content, where nothing in it can hide it.
+    pub banner: String,
 }
 
 impl fmt::Debug for SavedDocument {
@@ -37,7 +39,8 @@ impl fmt::Debug for SavedDocument {
 impl PartialEq for SavedDocument {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.addresses, &other.addresses)
-            && (self.policy, &self.onward) == (other.policy, &other.onward)
+            && (self.policy, &self.onward, &self.banner)
+                == (other.policy, &other.onward, &other.banner)
     }
 }
 
@@ -47,10 +50,10 @@ impl Eq for SavedDocument {}
 /// header fields. `None` for other pages.
 pub(super) fn head_elements(changes: &Changes, encoding: &'static Encoding) -> Option<String> {
     let Some(Readdress::Saved(saved)) = &changes.readdress else { return None };
-    let (charset, policy) = (encoding.name(), saved.policy);
+    let (charset, policy, banner) = (encoding.name(), saved.policy, &saved.banner);
     Some(format!(
         "<meta charset=\"{charset}\">\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">"
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">{banner}"
     ))
 }
 
@@ -94,8 +97,12 @@ mod tests {
     }
 
     fn rewriter(content_type: &str) -> Rewriter {
-        let saved =
-            SavedDocument { addresses: Arc::new(Files), policy: "P", onward: "on".to_owned() };
+        let saved = SavedDocument {
+            addresses: Arc::new(Files),
+            policy: "P",
+            onward: "on".to_owned(),
+            banner: String::new(),
+        };
         let changes = Changes {
             cuts: [Removal::Scripts, Removal::Refresh].into(),
             readdress: Some(Readdress::Saved(saved)),

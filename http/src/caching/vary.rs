@@ -17,6 +17,7 @@
 //! that does not accept the coding gets a decoded body.
 
 use std::cmp::Reverse;
+use std::str::FromStr;
 use std::time::SystemTime;
 
 use http::HeaderMap;
@@ -25,6 +26,7 @@ use http::header::{
     HeaderValue, REFERER, VARY,
 };
 use sha2::{Digest, Sha256};
+use wwwoffle_config::HeaderNames;
 
 use super::language::Languages;
 use crate::fields::list;
@@ -86,6 +88,55 @@ impl Vary {
         let Self::By(names) = self else { return None };
         let parts: Vec<_> = names.iter().map(|name| part(name, request)).collect();
         Some(parts.join("&"))
+    }
+}
+
+/// The configured exceptions from `Vary`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VaryRules {
+    /// Fields that select no response. Secret ones always do.
+    pub ignored: HeaderNames,
+    /// Fields that select a response though it does not name them.
+    pub added: HeaderNames,
+}
+
+impl VaryRules {
+    /// Changes the `Vary` of a response as the rules say. That of a response which depends on more
+    /// than the request stays as it is.
+    pub fn amend(&self, answer: &mut HeaderMap) {
+        if self.is_empty() || Vary::of(answer) == Vary::ByMore {
+            return;
+        }
+        let is_ignored = |name: &String| {
+            self.ignored.iter().any(|ignored| ignored == name)
+                && HeaderName::from_bytes(name.as_bytes()).is_ok_and(|name| !is_secret(&name))
+        };
+        let given = list(answer, &VARY).map(str::to_ascii_lowercase);
+        let mut names: Vec<String> = given.filter(|name| !is_ignored(name)).collect();
+        for added in self.added.iter() {
+            if !names.iter().any(|name| name == added) {
+                names.push(added.to_owned());
+            }
+        }
+        answer.remove(VARY);
+        if let Ok(value) = HeaderValue::from_str(&names.join(", "))
+            && !names.is_empty()
+        {
+            answer.insert(VARY, value);
+        }
+    }
+
+    /// Whether there are no exceptions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    /// Whether a stored response is for a request with the same values of all added fields.
+    #[must_use]
+    pub fn accept(&self, stored: &StoredVariant<'_>, request: &HeaderMap) -> bool {
+        let mut names = self.added.iter().filter_map(|name| HeaderName::from_str(name).ok());
+        names.all(|name| stored.part(&name) == Some(part(&name, request)))
     }
 }
 
@@ -272,7 +323,8 @@ fn languages(request: &HeaderMap) -> Option<Languages> {
 }
 
 /// The part of a variant text for the field `name` of `request`.
-fn part(name: &HeaderName, request: &HeaderMap) -> String {
+#[must_use]
+pub fn part(name: &HeaderName, request: &HeaderMap) -> String {
     let Some(value) = normal(name, request) else { return name.to_string() };
     if name == AUTHORIZATION {
         // The responses to different logins are stored separately.

@@ -6,13 +6,13 @@ use bytes::Bytes;
 use futures_util::stream;
 use http_body_util::{BodyExt as _, StreamBody};
 use hyper::Method;
-use hyper::body::Frame;
+use hyper::body::{Frame, Incoming};
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
 use super::{
-    Control, DaemonAddress, VerbResult, broken, check_status, collect, drive, invalid_response,
-    request, run,
+    Control, DaemonAddress, EachLine, VerbResult, broken, check_status, collect, drive,
+    invalid_response, lines, request, run,
 };
 use crate::net::upstream::BoxError;
 
@@ -34,6 +34,26 @@ impl Control {
         path: &str,
         next: UploadSource<'_>,
     ) -> VerbResult<Answer> {
+        let answer = self.send_pieces(path, next, collect)?;
+        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
+    }
+
+    /// Like [`Control::upload`], for a response line by line.
+    pub(crate) fn upload_for_lines(
+        &self,
+        path: &str,
+        next: UploadSource<'_>,
+        each_line: EachLine<'_>,
+    ) -> VerbResult<()> {
+        self.send_pieces(path, next, async |body| lines(body, each_line).await)
+    }
+
+    fn send_pieces<T>(
+        &self,
+        path: &str,
+        next: UploadSource<'_>,
+        read: impl AsyncFnOnce(Incoming) -> VerbResult<T>,
+    ) -> VerbResult<T> {
         let (feed, hear) = mpsc::channel::<io::Result<Bytes>>(1);
         let pieces = stream::unfold(hear, |mut hear| async move {
             let piece = hear.recv().await?;
@@ -41,13 +61,13 @@ impl Control {
         });
         let body = StreamBody::new(pieces).boxed_unsync();
         let mut request = request(Method::POST, path, "application/octet-stream", body)?;
-        let answer = run(async {
+        run(async {
             self.sign(&mut request).await?;
             let (mut sender, connection) = self.connect().await?;
             let answer = async {
                 let response = sender.send_request(request).await;
                 let response = check_status(response.map_err(|error| broken(&error))?).await?;
-                collect(response.into_body()).await
+                read(response.into_body()).await
             };
             drive(connection, async {
                 tokio::pin!(answer);
@@ -60,8 +80,7 @@ impl Control {
                 answer.await
             })
             .await
-        })?;
-        serde_json::from_slice(&answer).map_err(|error| invalid_response(&error))
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use hyper::body::Body;
-use hyper::header::CONTENT_LENGTH;
+use hyper::header::{CONTENT_LENGTH, VARY};
 use hyper::{HeaderMap, Method, StatusCode};
 use tracing::{debug, warn};
 use wwwoffle_spool::NewEntry;
@@ -98,7 +98,7 @@ async fn fetch<A: OriginClient>(
     if let Some(mut answer) = given {
         let now = clock::now();
         let asked = RequestTimes { sent: now, received: now };
-        complete_fields(&mut answer, job.head.headers(), asked);
+        complete_fields(&mut answer, job, asked);
         return store_or_forward(ground, job, download, *answer, asked).await;
     }
     let mut part = None;
@@ -169,7 +169,7 @@ async fn request_origin<A: OriginClient>(
         };
         let mut answer = answer.map_err(|failure| report_failure(ground, download, failure))?;
         let asked = RequestTimes { sent, received: clock::now() };
-        complete_fields(&mut answer, job.head.headers(), asked);
+        complete_fields(&mut answer, job, asked);
         if answer.status() != StatusCode::NOT_MODIFIED || job.revalidation.question.is_empty() {
             return Ok((answer, asked));
         }
@@ -192,12 +192,15 @@ async fn request_origin<A: OriginClient>(
     }
 }
 
-fn complete_fields(answer: &mut Answer, request: &HeaderMap, asked: RequestTimes) {
+fn complete_fields(answer: &mut Answer, job: &DownloadJob, asked: RequestTimes) {
     strip_one_hop(answer.headers_mut());
     complete_date(answer.headers_mut(), asked.received);
     if answer.status() != StatusCode::NOT_MODIFIED {
-        complete_vary(answer.headers_mut(), request);
+        complete_vary(answer.headers_mut(), job.head.headers());
+    } else if !answer.headers().contains_key(VARY) {
+        return;
     }
+    job.vary_rules.amend(answer.headers_mut());
 }
 
 /// Whether the body that consists of a segment and its rest may be stored.

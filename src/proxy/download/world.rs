@@ -21,6 +21,7 @@ use crate::proxy::choose::Revalidation;
 use crate::proxy::keep::StorageRules;
 use crate::storage::feed::FeedReader;
 use crate::storage::store::Store;
+use wwwoffle_http::caching::vary::VaryRules;
 
 /// Maximum number of consecutive attempts without progress.
 pub(super) const ATTEMPTS: usize = 3;
@@ -108,6 +109,7 @@ impl<A: OriginClient + Send + 'static> DownloadTestBed<A> {
             body: None,
             stored_status: None,
             storage_rules: StorageRules::of(&config, &UrlParts::of(&url), &HeaderMap::new()),
+            vary_rules: VaryRules::default(),
             get_places: None,
             revalidation: about,
             allowance: Allowance::default(),

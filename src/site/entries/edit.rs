@@ -80,7 +80,8 @@ pub(in crate::site) async fn write(
     Ok(WrittenUrl { url: place.url().to_owned(), bytes: stored.body_len })
 }
 
-fn cut_short() -> CallFault {
+/// The fault of a call whose body breaks off.
+pub(super) fn cut_short() -> CallFault {
     CallFault::new(StatusCode::REQUEST_TIMEOUT, "the request body is incomplete")
 }
 

@@ -8,11 +8,11 @@ use wwwoffle_spool::Entry;
 use wwwoffle_url::LocalHost;
 
 use crate::base::owner::{BadOwner, Owner};
-use crate::proxy::captures::capture_in;
 use crate::storage::versions::text::extract;
 use wwwoffle_api::ImportRequest;
 use wwwoffle_http::caching::coding::{CodingTerms, Delivery};
 use wwwoffle_http::decoding::{Decoder, Output};
+use wwwoffle_http::head::capture_in;
 use wwwoffle_http::head::read_response;
 
 /// Number of bytes of a page, as stored and as decoded, that are searched for its title.

@@ -1,14 +1,21 @@
 //! `POST /api/import`: imports a local archive into the spool and reports progress line by line.
+//! `POST /api/import/upload` does the same with an archive in the body of the call.
 
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use hyper::StatusCode;
+use hyper::body::Incoming;
+use tempfile::{Builder, NamedTempFile};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use wwwoffle_archive::{ImportControl, ImportEvent, ImportOptions, ImportReport, import};
+use wwwoffle_spool::fs::{Disk as _, SYSTEM_DISK};
+use wwwoffle_spool::purge::space;
 
 use super::super::caller::Caller;
 use crate::base::clock;
@@ -19,9 +26,12 @@ use crate::proxy::placer::Placer;
 use crate::site::api::fault::CallFault;
 use crate::site::api::line;
 use crate::site::context::SiteContext;
+use crate::site::entries::edit::cut_short;
 use crate::site::entries::exchange::options;
+use crate::site::entries::read;
 use crate::site::lists::export::received;
 use crate::storage::lists::sessions::add_earlier_sessions;
+use crate::storage::purge::room::min_free_at;
 use crate::storage::store::timestamp;
 use wwwoffle_api::ImportRequest;
 
@@ -34,17 +44,73 @@ const LINES_AHEAD: usize = 8;
 /// Starts an import. It ends early if the client disconnects or the daemon stops; the next import
 /// of the archive continues at the same point.
 pub(in crate::site) fn start(caller: &Caller, wanted: ImportRequest) -> Result<Body, CallFault> {
-    if !caller.is_on_socket() {
-        let error = "archives are only imported by the command line, because their paths are on this machine";
-        return Err(CallFault::new(StatusCode::FORBIDDEN, error));
+    check_socket(caller)?;
+    import_file(caller, wanted, None)
+}
+
+/// Receives an archive, and then imports it like [`start`]. The argument `options` has the fields of
+/// the other call as JSON; the path is ignored. So a daemon can import a file that it cannot read.
+pub(in crate::site) async fn upload(
+    caller: &Caller,
+    arguments: Option<&str>,
+    mut body: Incoming,
+) -> Result<Body, CallFault> {
+    check_socket(caller)?;
+    let form = read(arguments)?;
+    let wanted: ImportRequest = serde_json::from_str(form.value("options").unwrap_or("{}"))
+        .map_err(|error| CallFault::bad(error.to_string()))?;
+    let store = &caller.context.storage.store;
+    let spare = min_free_at(&caller.context.base.config(), store.spool().root());
+    let created = store
+        .run(|spool| Ok(Builder::new().prefix("import-").tempfile_in(spool.root().join("tmp"))));
+    let mut archive = created.await?.map_err(|error| not_received(&error))?;
+    let patience = caller.context.base.config().options.socket_timeout;
+    loop {
+        let frame = tokio::time::timeout(patience, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| cut_short())? else { break };
+        let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
+        let written = store.run(move |spool| {
+            let has_room = space(spool.root()).is_ok_and(|space| space.free > spare);
+            let full = || io::Error::from(io::ErrorKind::StorageFull);
+            let written = if has_room { archive.write_all(&data) } else { Err(full()) };
+            Ok(written.map(|()| archive))
+        });
+        archive = written.await?.map_err(|error| not_received(&error))?;
     }
+    import_file(caller, wanted, Some(archive))
+}
+
+fn check_socket(caller: &Caller) -> Result<(), CallFault> {
+    if caller.is_on_socket() {
+        return Ok(());
+    }
+    let error =
+        "archives are only imported by the command line, because their paths are on this machine";
+    Err(CallFault::new(StatusCode::FORBIDDEN, error))
+}
+
+fn not_received(error: &io::Error) -> CallFault {
+    let error = format!("the archive cannot be received: {}", error_chain(error));
+    CallFault::new(StatusCode::INSUFFICIENT_STORAGE, error)
+}
+
+/// Imports `received`, or else the file that the request names.
+fn import_file(
+    caller: &Caller,
+    wanted: ImportRequest,
+    received_file: Option<NamedTempFile>,
+) -> Result<Body, CallFault> {
     let context = Arc::clone(&caller.context);
     let options = options(&wanted, context.base.local.clone(), timestamp(clock::now()))
         .map_err(|error| CallFault::bad(error.to_string()))?;
     let (tell, receiver) = mpsc::channel(LINES_AHEAD);
-    let path = PathBuf::from(wanted.path);
+    let named = PathBuf::from(wanted.path);
     // The task ends soon after a stop, because it checks for a stop at each step.
-    let _detached = spawn_blocking(move || run(&context, &path, &options, &tell));
+    let _detached = spawn_blocking(move || {
+        // A received file is removed when it is dropped.
+        let path = received_file.as_ref().map_or(named.as_path(), NamedTempFile::path);
+        run(&context, path, &options, &tell);
+    });
     Ok(received(receiver))
 }
 
@@ -81,7 +147,10 @@ fn run(
             }
             ImportEvent::End(report)
         }
-        Err(error) => ImportEvent::Failed { error: error_chain(&error) },
+        Err(error) => ImportEvent::Failed {
+            error: error_chain(&error),
+            is_unreadable: error.is_denied() || SYSTEM_DISK.open(path).is_err(),
+        },
     };
     // A disconnected reader needs no last line.
     let _told = tell.blocking_send(Ok(line(&end)));

@@ -4,9 +4,9 @@ use wwwoffle_spool::{Entry, Place, Summary};
 
 use crate::base::shown;
 use crate::base::text::{Text, tr};
-use crate::proxy::captures::capture_in;
 use crate::site::info::entry_info::{content_type, text};
 use wwwoffle_api::{History, Version};
+use wwwoffle_http::head::capture_in;
 
 /// Returns the history of a URL: the entry, if there is one, and the older versions, newest first.
 #[must_use]

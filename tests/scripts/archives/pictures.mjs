@@ -3,7 +3,7 @@
 //   node pictures.mjs SETTINGS
 //
 // SETTINGS is a JSON object: `modules` (playwright-core), `viewer` (the package replaywebpage), `chromium`, `home`, `out`
-// (a directory for pictures that differ), `proxy`, `archive` (for the viewer), `folder`, `pywb` (an address),
+// (a directory for pictures that differ), `proxy`, `archive` (for the viewer), `folder`, `pywb` and `kiwix` (addresses),
 // and `pages`, each with `url`, `title`, `colour` (the red, green and blue of its text) and `file`.
 import { createReadStream, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -77,10 +77,14 @@ async function pictures(address, options = {}) {
     // A service worker may load the page once more.
     await page.goto(await address(one, page)).catch(() => {})
     found.push(await picture(page, want))
+    // Otherwise a reader that shows nothing would take a minute for each page.
+    if (!is_picture(found.at(-1))) break
   }
   await context.close()
   return found
 }
+
+const is_picture = found => found.subarray(1, 4).toString() === 'PNG'
 
 /// The picture of the frame that looks as wanted. Parts of a page come one by one, and some readers load it again.
 async function picture(page, want) {
@@ -111,22 +115,35 @@ async function in_folder(one, page) {
   return files_of_urls.get(one.url) ?? list
 }
 
+/// The address of a page in kiwix-serve, without the frame of its reader. Its first page starts the service worker
+/// of the ZIM file, which then opens the main page.
+let has_worker = false
+async function in_kiwix(one, page) {
+  const base = `${settings.kiwix}/raw/site/content/A`
+  if (!has_worker) {
+    await page.goto(`${base}/index.html`)
+    await page.waitForURL(url => !url.pathname.endsWith('/index.html'))
+    has_worker = true
+  }
+  return `${base}/${one.url.replace(/^https?:\/\//, '')}`
+}
+
 const readers = {
   proxy: pictures(one => one.url, { proxy: { server: settings.proxy, bypass: '<-loopback>' } }),
   'replayweb.page': pictures(one => `${base}/?url=${encodeURIComponent(one.url)}`),
   folder: pictures(in_folder),
   file: pictures(one => pathToFileURL(one.file).href),
-  pywb: pictures(one => `${settings.pywb}/all/${one.url}`)
+  pywb: pictures(one => `${settings.pywb}/all/${one.url}`),
+  'kiwix-serve': pictures(in_kiwix)
 }
 const want = await readers.proxy
 let wrong = 0
 for (const [reader, shown] of Object.entries(readers)) {
   for (const [at, found] of (await shown).entries()) {
-    const is_picture = found.subarray(1, 4).toString() === 'PNG'
-    if (is_picture && found.equals(want[at])) continue
+    if (is_picture(found) && want[at]?.equals(found)) continue
     wrong += 1
-    console.log('wrong:', reader, settings.pages[at].url, is_picture ? 'looks different' : found.toString())
-    if (is_picture) {
+    console.log('wrong:', reader, settings.pages[at].url, is_picture(found) ? 'looks different' : found.toString())
+    if (is_picture(found)) {
       mkdirSync(settings.out, { recursive: true })
       writeFileSync(path.join(settings.out, `${reader}-${at}.png`), found)
     }

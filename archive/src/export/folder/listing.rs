@@ -8,7 +8,7 @@ use wwwoffle_spool::Entry;
 use super::FolderForm;
 use super::plan::relative_url;
 use crate::export::Titles;
-use crate::export::saved::{DocumentShape, saved_type};
+use crate::export::saved::{DocumentShape, escaped, saved_type};
 use crate::export::warc::time;
 
 /// The longest title in characters.
@@ -62,9 +62,4 @@ impl FolderListing {
         }
         Ok(())
     }
-}
-
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;").replace('<', "&lt;");
-    text.replace('>', "&gt;").replace('"', "&quot;")
 }

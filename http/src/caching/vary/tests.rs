@@ -1,6 +1,7 @@
 use super::*;
 use http::header::{AUTHORIZATION, COOKIE};
 use std::time::Duration;
+use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 /// The fields in `Name: value; Name: value`.
 fn fields(text: &str) -> HeaderMap {
@@ -173,4 +174,41 @@ fn secrets_are_compared_although_they_are_not_recorded() {
     assert!(fits(&kept.stored(), &fields("Cookie: id=1")));
     assert!(!fits(&kept.stored(), &fields("Cookie: id=2")));
     assert!(!fits(&kept.stored(), &fields("")));
+}
+
+#[test]
+fn rules_change_the_fields_that_select_a_response() {
+    let config = "[offline-options]\nnear-headers = [\"X-Time\", \"Cookie\"]\n\
+                  match-headers = [\"SOAPAction\"]\n";
+    let config = wwwoffle_config::Config::parse(config, std::path::Path::new("w.conf")).unwrap();
+    let options = &config.offline_options;
+    let url = CanonicalUrl::parse("http://a.test/", &LocalHost::default()).unwrap();
+    let url = wwwoffle_config::UrlParts::of(&url);
+    let rules = VaryRules {
+        ignored: options.near_headers.of(&url).clone(),
+        added: options.match_headers.of(&url).clone(),
+    };
+    for (vary, want) in [
+        ("-", "soapaction"),
+        ("X-Time", "soapaction"),
+        ("x-time, Accept-Encoding; SoapAction", "accept-encoding, soapaction"),
+        ("Cookie", "cookie, soapaction"),
+        ("*", "*"),
+    ] {
+        let mut answer = varying(vary);
+        rules.amend(&mut answer);
+        assert_eq!(answer.get_all(VARY).iter().collect::<Vec<_>>(), [want], "{vary}");
+    }
+    let mut answer = varying("X-Time, x-time");
+    VaryRules::default().amend(&mut answer);
+    assert_eq!(answer.get(VARY).unwrap(), "X-Time, x-time");
+    VaryRules { added: HeaderNames::default(), ..rules.clone() }.amend(&mut answer);
+    assert!(answer.is_empty(), "{answer:?}");
+    let request = fields("SOAPAction: a; X-Time: 1");
+    let received = SystemTime::UNIX_EPOCH;
+    let stored = StoredVariant { fields: &answer, variant: "", request: &request, received };
+    for (asked, want) in [("SOAPAction: a; X-Time: 2", true), ("SOAPAction: b", false), ("", false)]
+    {
+        assert_eq!(rules.accept(&stored, &fields(asked)), want, "{asked}");
+    }
 }
