@@ -82,7 +82,9 @@
     before = step
     // The page was just loaded.
     if (!previous) return
-    hasStored ||= step.stored !== previous.stored || step.whole.done !== previous.whole.done
+    // The progress as a whole begins again with each fetch of the queue.
+    const left = ({ queue }) => queue.waiting + queue.active
+    hasStored ||= left(step) < left(previous) || step.stored !== previous.stored || step.whole.done !== previous.whole.done
       || previous.downloads.some(old => !step.downloads.some(one => one.id === old.id))
     plan(withoutBytes(step) === withoutBytes(previous) ? SLOW : PAUSE)
   }

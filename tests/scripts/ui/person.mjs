@@ -170,6 +170,7 @@ const steps = {
     await until('the figure grows', () => waiting.innerText(), shown => shown === '1')
     await other.goto(`${base}/control/online`)
     await other.locator('main form button').click()
+    await until('the page is saved', () => api('/api/index?text=oolong'), ({ entries }) => entries.length > 0)
     await until('the page is among the saved ones', text, shown => shown.includes('Tea: oolong'))
     await until('the figure shrinks', () => waiting.innerText(), shown => shown === '0')
     const pressed = () => page.locator('.modes [aria-pressed=true]').getAttribute('formaction')
