@@ -32,6 +32,10 @@ const ROOM: usize = 80_000;
 /// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_500;
 
+/// Maximum size of a link to the page if a form leads to its other versions, in bytes. Of a longer
+/// URL, the page says only how many there are.
+const LONGEST_PAGED: usize = 8 << 10;
+
 /// Size of a version in the lists of versions that can be compared, in bytes.
 const CHOICE: usize = 2 * 100;
 
@@ -101,6 +105,7 @@ pub fn page(
         calendar: has_calendar.then(|| calendar(&days, skipped..end).view(year).0),
         // Number of versions on further pages, and where the pages before and after this one begin.
         more: history.versions.len() - versions.len(),
+        can_turn: url.href.is_some() && link_size(&url) <= LONGEST_PAGED,
         newer: (skipped > 0).then(|| skipped.saturating_sub(versions.len())),
         older: (end < history.versions.len()).then_some(end),
         // Address of the time map (a list for programs), without scheme and host.
