@@ -34,7 +34,7 @@ const ROW: usize = 1_500;
 
 /// Maximum size of a link to the page if a form leads to its other versions, in bytes. Of a longer
 /// URL, the page says only how many there are.
-const LONGEST_PAGED: usize = 8 << 10;
+const LONGEST_PAGED: usize = 4 << 10;
 
 /// Size of a version in the lists of versions that can be compared, in bytes.
 const CHOICE: usize = 2 * 100;
