@@ -49,6 +49,7 @@ mod search;
 mod sessions;
 mod snapshot;
 mod snippet;
+mod stored_times;
 mod sub_resources;
 mod work_queue;
 mod worker;
@@ -78,6 +79,7 @@ pub use search::Hits;
 pub use sessions::{MAX_SESSIONS, ParseSessionsError, SessionRequest, Sessions};
 pub use snapshot::{Candidate, Snapshot};
 pub use snippet::{Snippet, marks, snippet};
+pub use stored_times::StoredTimes;
 pub use sub_resources::{MAX_SUB_RESOURCES, SubResources};
 pub use work_queue::{Progress, ReindexScope};
 

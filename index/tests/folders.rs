@@ -105,3 +105,27 @@ fn a_list_of_a_set_has_its_entries_in_each_order() {
         assert!(urls(&index, &none, sort).is_empty(), "{sort}");
     }
 }
+
+#[test]
+fn the_times_of_a_site_are_those_of_the_pages_that_the_viewer_may_see() {
+    // A large site is read by time, a small one by host.
+    for many in [3, 2_001] {
+        let urls: Vec<_> = (0..many).map(|n| format!("http://a.example/{n}")).collect();
+        let mut entries: Vec<_> = urls.iter().map(|url| (url.as_str(), "", HTML)).collect();
+        entries.extend([
+            ("http://a.example/leaf.png", "", "image/png"),
+            ("http://a.example/mine", "user:anna", HTML),
+            ("http://b.example/", "", HTML),
+        ]);
+        let (_directory, _spool, index) = filled(&entries);
+        let anna = Viewer::Person("user:anna".to_owned());
+        let bob = Viewer::Person("user:bob".to_owned());
+        for (viewer, want) in [(bob, many), (anna, many + 1), (Viewer::Operator, many + 1)] {
+            let found = index.stored_times(&viewer, "a.example").unwrap();
+            // A busy machine may not find all in time.
+            assert!(found.times.len() == want || found.is_cut, "{}", found.times.len());
+            assert!(found.times.len() <= want, "{}", found.times.len());
+        }
+        assert!(index.stored_times(&Viewer::Operator, "none.example").unwrap().times.is_empty());
+    }
+}

@@ -87,7 +87,10 @@ fn a_removal_applies_at_once_and_can_be_undone() {
         assert!(!spool.remove_for_now(gone, &removal).unwrap());
         assert_eq!(body(&spool, gone), None);
         assert_eq!(spool.versions(gone).unwrap().len(), 0);
+        assert!(spool.removal_has(&removal, gone).unwrap());
     }
+    assert!(!spool.removal_has(&removal, &place("http://a.example/other")).unwrap());
+    assert!(!spool.removal_has(&spool.removal("ada"), &one).unwrap());
     assert_eq!(tree(root.path()).len(), 0);
     assert_eq!(spool.list(None, None).unwrap().count(), 0);
     sound(root.path());

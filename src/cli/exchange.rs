@@ -374,7 +374,7 @@ fn print_report(
     for (count, what) in [
         (report.older, "as older versions"),
         (report.same, "were stored already"),
-        (report.outdated, "older than the stored copy, and older versions are not stored"),
+        (report.outdated, "older than the stored copy, and not stored as older versions"),
         (report.worse, "errors, for which a page is stored"),
         (report.requests.queued, "requests queued"),
         (report.requests.answered, "requests removed from the queue, since they have a response"),

@@ -72,7 +72,7 @@ const KNOWN: &[&str] = &[
     "h1", "h2", "h3", "p", "ul", "ol", "li", "dl", "dt", "dd", "form", "button", "section", "div",
     "time", "code", "progress", "footer", "label", "select", "option", "textarea", "fieldset",
     "legend", "svg", "path", "mark", "table", "thead", "tbody", "tr", "th", "td", "text",
-    "details", "summary", "rect", "script", "caption",
+    "details", "summary", "rect", "script", "caption", "g",
 ];
 /// Attributes of our pages; any other attribute came from a value.
 const ATTRIBUTES: &[&str] = &[
@@ -106,6 +106,7 @@ const ATTRIBUTES: &[&str] = &[
     "max",
     "id",
     "for",
+    "form",
     "role",
     "rows",
     "placeholder",

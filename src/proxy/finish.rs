@@ -11,6 +11,7 @@
 //! | connection | all | the response to an extended CONNECT, HTTP/2, `Connection`, `Alt-Svc` |
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use hyper::header::ALT_SVC;
 use hyper::{Method, Request, Response, Version};
@@ -113,6 +114,7 @@ pub(super) struct RequestRecord {
     usage: Option<Arc<UsageAccount>>,
     key: LastKey,
     method: Method,
+    began: Instant,
 }
 
 impl RequestRecord {
@@ -122,6 +124,7 @@ impl RequestRecord {
             usage: context.storage.statistics.usage.of(&request.start.config, &request.owner),
             key: LastKey::of(request),
             method: request.head.method.clone(),
+            began: Instant::now(),
         }
     }
 
@@ -131,7 +134,8 @@ impl RequestRecord {
         let Some(&status) = response.extensions().get::<CacheStatus>() else { return };
         let (method, answer) = (self.method, response.status());
         debug!(status = answer.as_u16(), %method, how = %status, "answered");
-        let action = LastAction { at: clock::now(), method, answer, status };
+        let took = self.began.elapsed();
+        let action = LastAction { at: clock::now(), method, answer, took, status };
         context.traffic.last.note(self.key, action);
         response.extensions_mut().insert(ResponseCounter::begin(
             self.account,

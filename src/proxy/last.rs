@@ -4,7 +4,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use hyper::{Method, StatusCode};
 use lru::LruCache;
@@ -25,6 +25,8 @@ pub struct LastAction {
     pub method: Method,
     /// The status of the response.
     pub answer: StatusCode,
+    /// The time from the request to the head of the response.
+    pub took: Duration,
     /// The action.
     pub status: CacheStatus,
 }
@@ -96,7 +98,7 @@ mod tests {
 
     fn last(status: CacheStatus) -> LastAction {
         let at = SystemTime::UNIX_EPOCH;
-        LastAction { at, method: Method::GET, answer: StatusCode::OK, status }
+        LastAction { at, method: Method::GET, answer: StatusCode::OK, took: Duration::ZERO, status }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The stored versions of one page: the list, the view of a version, and the actions on a version.
 
 pub(super) mod base_element;
-mod calendar;
+pub(super) mod calendar;
 pub(super) mod call;
 pub(super) mod changes;
 pub mod page;
@@ -140,11 +140,12 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let context = &caller.context;
     match listed(caller, arguments).await {
         Ok((history, found)) => {
+            let skipped = DiffArguments::read(arguments).map_or(0, |asked| asked.skipped);
             let lines = match &found {
-                Some(found) => lines(context, &history, found).await,
+                Some(found) => lines(context, &history, found, skipped).await,
                 None => Vec::new(),
             };
-            caller.page(page::page(&caller.shell, &history, &lines))
+            caller.page(page::page(&caller.shell, &history, &lines, skipped))
         }
         Err(DiffError::NoUrl) => caller.ask_for_address(AddressPage::History, ""),
         Err(DiffError::Url(_)) => {
@@ -163,16 +164,17 @@ async fn listed(
     Ok(of(&caller.context, &caller.owner, &asked.url).await?)
 }
 
-/// Returns the line counts of the newest versions. The count of a version is `None` if the version
+/// Returns the line counts of the newest versions after the `skipped` ones. The count of a version is `None` if the version
 /// or the previous one has no text, is too long, or cannot be read.
 async fn lines(
     context: &SiteContext,
     history: &History,
     found: &PageVersions,
+    skipped: usize,
 ) -> Vec<Option<LineCounts>> {
     let mut counts_of_lines = Vec::new();
     let pairs = history.versions.iter().zip(history.versions.iter().skip(1));
-    for (new, old) in pairs.take(COMPARED) {
+    for (new, old) in pairs.skip(skipped).take(COMPARED) {
         let is_short = new.bytes.max(old.bytes) <= COMPARED_BODY;
         let compared = if is_short {
             let (from, to) = (Some(old.stored), Some(new.stored));

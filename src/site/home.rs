@@ -30,6 +30,9 @@ use wwwoffle_api::{IndexItem, IndexPage, ListItems};
 /// Number of listed pages.
 const RECENT: &str = "10";
 
+/// Number of days in the chart of requests.
+const CHART_DAYS: usize = 14;
+
 /// Maximum size of all icons on the page together, in bytes as they are written into it.
 const MOST_ICONS: usize = 30_000;
 
@@ -58,7 +61,7 @@ pub(super) async fn show(
         is_ready,
         space: space(caller, total),
         sites,
-        today: statistics::today(caller),
+        days: statistics::last_days(caller, CHART_DAYS),
         faults: HomeFaults {
             was_full: context.storage.store.had_no_room(),
             refused: refused(caller),

@@ -1,6 +1,7 @@
 //! The pages below `/index/`, at the addresses of WWWOFFLE 2.9 and some more, and the actions on
 //! entries selected there.
 
+mod calendar;
 pub mod cards;
 pub(super) mod export;
 pub mod page;
@@ -9,9 +10,7 @@ mod tree;
 pub(super) mod whole;
 
 use hyper::Response;
-use jiff::SignedDuration;
 use wwwoffle_index::{Error, Sort};
-use wwwoffle_spool::Removal;
 use wwwoffle_url::{CanonicalUrl, SCHEMES, url_decode_form_args};
 
 use self::export::ExportFormat;
@@ -20,7 +19,6 @@ use super::address::decoded;
 use super::caller::Caller;
 use super::forms::FormError;
 use super::{monitor, purge};
-use crate::base::clock;
 use crate::base::error_chain::error_chain;
 use crate::base::text::Text;
 use crate::fetch;
@@ -36,7 +34,6 @@ use crate::storage::lists::found::{self, ListSource};
 use crate::storage::lists::query::{ListQuery, Subject};
 use crate::storage::lists::sessions;
 use crate::storage::lists::whole::is_part;
-use crate::storage::store::timestamp;
 use links::ABOUT;
 use wwwoffle_api::IndexPage;
 
@@ -54,9 +51,6 @@ pub(super) enum EntryAction {
     /// Downloads the selected entries.
     Export(ExportFormat),
 }
-
-/// The time within which a form that deletes nothing counts as sent twice.
-const SENT_TWICE_WITHIN: SignedDuration = SignedDuration::from_secs(60);
 
 /// The beginning of the address of a search.
 const SEARCH_WITH: &str = "/search/?";
@@ -86,6 +80,10 @@ pub(super) async fn show(caller: &Caller, path: &str, arguments: Option<&str>) -
     if let Some(site) = name.strip_prefix("tree/").filter(|site| !site.is_empty()) {
         let site = decoded(site.trim_end_matches('/'));
         return tree::show(caller, &site, arguments).await;
+    }
+    if let Some(site) = name.strip_prefix("calendar/").filter(|site| !site.is_empty()) {
+        let site = decoded(site.trim_end_matches('/'));
+        return calendar::show(caller, &site, arguments).await;
     }
     if name == "url" || name == "url/" {
         return caller.see_other(&of_url(caller, arguments));
@@ -319,8 +317,8 @@ async fn delete(
     back: &str,
 ) -> Result<Response<Body>, wwwoffle_spool::Error> {
     let (removal, mut is_any) = (removed::new_removal(caller), false);
-    for url in urls {
-        match removed::delete(caller, &url, removal).await {
+    for url in &urls {
+        match removed::delete(caller, url, removal).await {
             Ok(was_there) => is_any |= was_there,
             // This is no failure: the list shows the entries that remain, and the deleted ones can
             // be restored.
@@ -336,11 +334,8 @@ async fn delete(
     let removal = if is_any {
         Some(removal)
     } else {
-        // The form was sent twice, at once: the deletion of the first can be undone.
-        let now = timestamp(clock::now());
-        let is_recent = |removal: &Removal| now.duration_since(removal.at()) < SENT_TWICE_WITHIN;
-        let last = removed::undoable_deletions(caller).await.first().map(|last| last.removal);
-        last.filter(is_recent)
+        // If the form was sent twice, the deletion of the first can be undone.
+        removed::deletion_with(caller, &urls).await
     };
     Ok(match removal {
         Some(removal) => caller.see_other(&page::with(back, page::REMOVED, &removal.to_string())),

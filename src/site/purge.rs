@@ -29,7 +29,7 @@ pub(super) const PAGE: &str = "/purge/";
 const PLAN_HOLDS: jiff::SignedDuration = jiff::SignedDuration::from_secs(60);
 
 /// Maximum time that a page waits for a plan; a large spool takes longer.
-const WAITS: Duration = Duration::from_secs(5);
+const WAITS: Duration = Duration::from_secs(1);
 
 /// Shows the plan, and the report of the last purge. If another site caused the request, no plan is
 /// made, because this may walk the whole spool.

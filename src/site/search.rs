@@ -71,7 +71,8 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
         }
         let typed = SearchQuery { words: words.to_owned(), ..empty_query(caller) };
         let result = SearchResult::Address(url.to_owned());
-        caller.page(page::page(&caller.shell, &typed, result, &SearchState::default()))
+        let state = SearchState { is_live, ..SearchState::default() };
+        caller.page(page::page(&caller.shell, &typed, result, &state))
     };
     let form = SubmittedForm::of_former_arguments(arguments);
     let value = |name: &str| {
@@ -98,7 +99,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
             if let Some(url) = find_stored_page(caller, wanted.words.trim()).await {
                 return lead_to(&url, &wanted.words);
             }
-            let typed = SearchQuery {
+            let mut typed = SearchQuery {
                 words: wanted.words.clone(),
                 host: wanted.filter.host.clone().unwrap_or_default(),
                 kind: wanted.filter.class,
@@ -112,7 +113,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
                     "Enter at least one word to search for, not only words to leave out.",
                 ))
             } else {
-                run_search(caller, &typed, wanted).await
+                run_search(caller, &mut typed, wanted).await
             };
             (typed, outcome)
         }
@@ -120,6 +121,7 @@ pub(super) async fn show(caller: &Caller, arguments: Option<&str>) -> Response<B
     let state = SearchState {
         result: action_result(caller, arguments).await,
         is_all_chosen: is_all_chosen == "1",
+        is_live,
         ..state_of(&typed, &after)
     };
     caller.page(page::page(&caller.shell, &typed, outcome, &state))
@@ -197,18 +199,39 @@ fn is_bare_address(words: &str) -> bool {
     is_host && is_port && !words.contains(char::is_whitespace)
 }
 
-async fn run_search(caller: &Caller, typed: &SearchQuery, wanted: ListQuery) -> SearchResult {
+/// Returns the words with the last one as the beginning of a word. `None` if that is the same, or if
+/// the last one excludes pages.
+fn with_begun_word(words: &str) -> Option<String> {
+    let words = words.trim_end();
+    let last = words.rsplit(char::is_whitespace).next()?;
+    let is_word = !last.starts_with('-') && last != "OR" && !words.contains('"');
+    (is_word && last.ends_with(char::is_alphanumeric)).then(|| format!("{words}*"))
+}
+
+/// Searches. If no page has the words, a page may have one that begins like the last of them: a
+/// person is typing it. The words of such a search are put into `typed`.
+async fn run_search(caller: &Caller, typed: &mut SearchQuery, wanted: ListQuery) -> SearchResult {
     let wanted = ListQuery { limit: HITS, ..wanted };
     let (owner, context) = (caller.owner.clone(), Arc::clone(&caller.context));
     let find = query_index(caller, wanted, move |source, wanted| {
-        let found = hits_that_fit(source, wanted)?;
+        let mut found = hits_that_fit(source, wanted)?;
+        let mut words = None;
+        if found.hits.is_empty() && wanted.after.is_none() {
+            words = with_begun_word(&wanted.words);
+        }
+        if let Some(words) = &words {
+            let begun = ListQuery { words: words.clone(), ..wanted.clone() };
+            found = SearchPage { queue: found.queue, ..hits_that_fit(source, &begun)? };
+        }
+        let words = words.filter(|_| !found.hits.is_empty());
         let finder = IconFinder::new(source, &owner, &context.base.local);
         let finder = finder.until(Instant::now() + PATIENCE);
         let icons = icons(&finder, &found);
-        Ok((found, icons))
+        Ok((found, icons, words))
     });
     match find.await {
-        Ok((found, icons)) => {
+        Ok((found, icons, words)) => {
+            typed.words = words.unwrap_or_else(|| typed.words.clone());
             let next = found.next.as_deref().map(|next| arguments(typed, next));
             SearchResult::Found(found, icons, next)
         }
@@ -253,6 +276,21 @@ fn arguments(typed: &SearchQuery, after: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_word_may_be_a_beginning() {
+        for (words, want) in [
+            ("gre", Some("gre*")),
+            ("tea gre ", Some("tea gre*")),
+            ("gre*", None),
+            ("tea -gre", None),
+            ("tea OR", None),
+            ("\"black te", None),
+            ("", None),
+        ] {
+            assert_eq!(with_begun_word(words).as_deref(), want, "{words}");
+        }
+    }
 
     #[test]
     fn a_bare_address_is_recognized() {

@@ -1,10 +1,12 @@
 //! Statistics, as JSON and as a page.
 
+pub(super) mod chart;
 pub(super) mod exposition;
 pub(super) mod metrics;
 pub mod page;
 
 use hyper::Response;
+use jiff::civil::Date;
 use wwwoffle_spool::Counts;
 
 use super::caller::Caller;
@@ -19,10 +21,8 @@ use wwwoffle_api::{DayCounts, HostCounts, StatisticsReport, Sums};
 pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
     let now = clock::now();
     let books = caller.context.storage.statistics.ledger(now);
-    let day = |(day, counts): (&jiff::civil::Date, &Counts)| DayCounts {
-        day: day.to_string(),
-        sums: sums(counts),
-    };
+    let day =
+        |(day, counts): (&Date, &Counts)| DayCounts { day: day.to_string(), sums: sums(counts) };
     let host = |(host, counts): (&str, &wwwoffle_spool::HostCounts)| HostCounts {
         host: shown::text(host),
         before: counts.before,
@@ -36,11 +36,16 @@ pub(super) fn statistics(caller: &Caller) -> StatisticsReport {
     }
 }
 
-/// Returns the counts of the current day.
-pub(super) fn today(caller: &Caller) -> Sums {
+/// Returns the counts of the last `many` days up to today, oldest first.
+pub(super) fn last_days(caller: &Caller, many: usize) -> Vec<(Date, Sums)> {
     let now = clock::now();
     let books = caller.context.storage.statistics.ledger(now);
-    books.days().get(&statistics::day(now)).map(sums).unwrap_or_default()
+    chart::last_days(statistics::day(now), many, |day| books.days().get(&day).map(sums))
+}
+
+/// Returns the counts of the current day.
+pub(super) fn today(caller: &Caller) -> Sums {
+    last_days(caller, 1).pop().map(|(_, sums)| sums).unwrap_or_default()
 }
 
 /// Shows the page.

@@ -408,6 +408,60 @@ fn hostile_names_and_addresses_do_not_spoil_the_pages() {
 }
 
 #[test]
+fn a_collection_is_complete_if_all_its_pages_are() {
+    const COMPLETE: &str = "<span class=\"badge good\">complete</span>";
+    let (daemon, origin) = teas();
+    let id = made(&daemon, "Teas");
+    let add = |path: &str| {
+        let page = json!([{ "kind": "page", "url": origin.url(path) }]);
+        let call = json!({ "id": id, "add": page }).to_string();
+        assert_eq!(daemon.api("POST", "/api/collections/members", &call).status, 200);
+        shown(&daemon, &address(&id), 200)
+    };
+    let black = add("/black");
+    assert!(black.contains(COMPLETE), "{black}");
+    let green = add("/green");
+    assert!(green.contains("<span class=\"badge wait\">1 file missing</span>"), "{green}");
+    assert_eq!(daemon.get(&origin.url("/leaf.png")).status, 200);
+    eventually("it is complete", || shown(&daemon, &address(&id), 200).contains(COMPLETE));
+    let missing = add("/never");
+    assert!(!missing.contains(COMPLETE), "{missing}");
+}
+
+#[test]
+fn collections_with_many_members_have_small_pages() {
+    const SAVED: usize = 60;
+    const MEMBERS: usize = 200;
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    let mut icon = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0".to_vec();
+    icon.resize(2_000, 0);
+    origin.say("/favicon.ico", Answer::new(200, "image/png", icon));
+    daemon.get(&origin.url("/favicon.ico"));
+    let url = |n: usize| origin.url(&format!("/{n}/{}", "%22".repeat(n % 300)));
+    for n in 0..SAVED {
+        let path = url(n);
+        let path = path.strip_prefix(&origin.url("")).unwrap();
+        origin.say(path, Answer::html(format!("<title>{n} {}</title>", "&amp;".repeat(400))));
+        assert_eq!(daemon.get(&url(n)).status, 200);
+    }
+    list(&daemon, "/index/all?text=/59/", "name=\"url\"");
+    let id = made(&daemon, "Many");
+    let pages: Vec<_> = (0..MEMBERS).map(|n| json!({ "kind": "page", "url": url(n) })).collect();
+    let call = json!({ "id": id, "add": pages }).to_string();
+    assert_eq!(daemon.api("POST", "/api/collections/members", &call).status, 200);
+    let (mut seen, mut path) = (0, address(&id));
+    loop {
+        // The function checks the size.
+        let page = shown(&daemon, &path, 200);
+        seen += page.matches("class=\"row entry\"").count();
+        let Some((before, _)) = page.split_once("\" rel=\"next\"") else { break };
+        let (_, next) = before.rsplit_once("href=\"").unwrap();
+        next[next.find("/collections/").unwrap()..].clone_into(&mut path);
+    }
+    assert_eq!(seen, MEMBERS);
+}
+
+#[test]
 fn a_damaged_file_of_collections_is_reported_and_kept() {
     let (mut daemon, _origin) = teas();
     made(&daemon, "Teas");
@@ -474,6 +528,17 @@ fn the_pages_of_a_site_are_a_tree() {
         shown(&daemon, &format!("/index/tree/127.0.0.1{odd}"), 200);
     }
     assert!(shown(&daemon, "/index/tree/none.example", 200).contains("No saved page."));
+    // The same pages by day.
+    let calendar = shown(&daemon, "/index/calendar/127.0.0.1", 200);
+    let (before, _) = calendar.split_once("\" aria-label=\"5 pages of ").unwrap();
+    let (_, day) = before.rsplit_once("name=\"on\" value=\"").unwrap();
+    let of_day = shown(&daemon, &format!("/index/site/127.0.0.1?pages=1&on={day}"), 200);
+    assert_eq!(of_day.matches("name=\"url\"").count(), 5, "{of_day}");
+    let other = shown(&daemon, "/index/site/127.0.0.1?pages=1&on=1999-12-31", 200);
+    assert!(other.contains("This list is empty."), "{other}");
+    let year = shown(&daemon, "/index/calendar/127.0.0.1?on=1999-12-31", 200);
+    assert!(!year.contains("name=\"on\" value=\"1999"), "{year}");
+    assert!(shown(&daemon, "/index/calendar/none.example", 200).contains("No saved page."));
 }
 
 #[test]
@@ -485,6 +550,8 @@ fn the_tree_hides_the_pages_of_others() {
     let tree = |user: &str| owners::page(&daemon, user, "/index/tree/127.0.0.1").text();
     eventually("it is in her tree", || tree("ada").contains("Mine"));
     assert!(!tree("bob").contains("mine"), "{}", tree("bob"));
+    let calendar = |user: &str| owners::page(&daemon, user, "/index/calendar/127.0.0.1").text();
+    assert!(calendar("ada").contains("1 page of ") && !calendar("bob").contains("1 page of "));
 }
 
 #[test]

@@ -45,6 +45,19 @@ fn the_home_page_explains_the_setup_and_later_lists_stored_pages() {
     assert!(later.contains("<img src=\"data:image/png;base64,iVBORw0KGgo"), "{later}");
     assert!(later.contains("free") && later.contains("<svg class=\"space\""), "{later}");
     assert!(home_with_help(&daemon).contains("/proxy.pac"));
+    daemon.ok(&["offline"]);
+    assert_eq!(daemon.get(&origin.url("/page")).status, 200);
+    let figures = home_with(&daemon, "Saved copies used today</span> <b>1</b>");
+    for figure in [
+        "Entries</span> <b>2</b>",
+        "Sites</span> <b>1</b>",
+        "Waiting</span> <b>0</b>",
+        "Saved today</span> <b>2</b>",
+        "1 of 3 requests in the last 14 days were answered from the spool.",
+        "<svg class=\"chart\"",
+    ] {
+        assert!(figures.contains(figure), "{figure} in {figures}");
+    }
     let address = daemon.page("/search/?q=http%3A%2F%2Fa.example%2Fx");
     let leads_to = (address.status, address.field("Location"));
     assert_eq!(leads_to, (303, "/info/?http://a.example/x"));
@@ -54,6 +67,13 @@ fn the_home_page_explains_the_setup_and_later_lists_stored_pages() {
     assert_eq!((kept.status, kept.field("Location")), (303, &*format!("/info/?{there}")));
     let words = bare("nothing.example%2Fx");
     assert!(words.status == 200 && words.text().contains("No saved page matches these words."));
+    // The last word may be the beginning of one. While a person types, the titles alone are shown.
+    let begun = bare("gre").shown();
+    assert!(begun.contains("value=\"gre*\"") && begun.contains("Green"), "{begun}");
+    let typing = bare("gre&live=link").shown();
+    let (_, titles) = typing.split_once("<ul data-live=\"titles\">").unwrap();
+    assert!(titles.contains("<mark>Green</mark> tea") && titles.contains(&there), "{titles}");
+    assert!(titles.contains("<img src=\"data:image/png"), "{titles}");
     let only_not = bare("-milk").shown();
     assert!(only_not.contains("Enter at least one word"), "{only_not}");
     // The page loads nothing from other sites.

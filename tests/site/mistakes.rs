@@ -166,6 +166,12 @@ fn a_form_sent_twice_does_no_harm() {
     let list = list(&daemon, "/index/all", "/tea");
     let delete = form(&list, "/control/delete-multiple/url").and("url", &origin.url("/tea"));
     twice(&delete, 303);
+    // A form that deletes nothing does not offer to undo another deletion.
+    let other = form(&list, "/control/delete-multiple/url").and("url", &origin.url("/3"));
+    for (form, offers) in [(&delete, true), (&other, false)] {
+        let answer = daemon.submit(form);
+        assert_eq!(answer.field("location").contains("removed="), offers, "{answer:?}");
+    }
     twice(&form(&daemon.page("/control/delete/req-all").text(), "/control/delete/req-all"), 303);
     assert!(daemon.queue().is_empty());
     // The deletion of the first form can still be undone.

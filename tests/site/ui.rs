@@ -177,6 +177,12 @@ fn journeys_need_no_mouse() {
     travel("chromium", &JOURNEYS, &json!({"scripts": false, "keyboard": true}));
 }
 
+#[test]
+#[ignore = "needs node, firefox and npm packages"]
+fn a_traveller_with_firefox_needs_no_mouse() {
+    travel("firefox", &["traveller"], &json!({"scripts": false, "keyboard": true}));
+}
+
 /// Prints the number of clicks and the seconds from `serve` to the first HTTPS page that is read
 /// offline.
 #[test]

@@ -307,6 +307,10 @@ fn changes_are_marked_in_the_page_itself() {
     // From the list of versions, and backwards.
     let list = daemon.page(&format!("/history/?{}", encode(&url))).text();
     assert!(list.contains("/history/marked/?url=") && list.contains("&amp;from="), "{list}");
+    // Without the newest one.
+    let skipped = daemon.page(&format!("/history/?url={}&skip=1", encode(&url))).text();
+    assert!(skipped.contains("value=\"0\">Newer versions<"), "{skipped}");
+    assert!(list.contains("the current copy") && !skipped.contains("the current copy"));
     let text = daemon.page(&path(&url, 0, 1)).text();
     assert!(text.contains("3</del> <ins class=\"wwwoffle-added\">2</ins>"), "{text}");
     let page = daemon.page(&path(&plain, 1, 0));

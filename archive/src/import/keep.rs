@@ -247,7 +247,7 @@ impl Import<'_> {
     fn finish_older(&mut self, sink: BodySink, come: &CompleteResponse<'_>) -> Result<()> {
         let is_kept = match sink {
             BodySink::Spool(writer) => writer.finish_older(come.new.when)?.is_some(),
-            BodySink::Nowhere(_) => true,
+            BodySink::Nowhere(_) => self.spool.becomes_version(come.place, come.length),
         };
         self.report.older += u64::from(is_kept);
         self.report.outdated += u64::from(!is_kept);

@@ -4,7 +4,7 @@
 
 use std::io::{self, Read};
 
-use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, Versions};
+use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, VersionLimit, Versions};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::elsewhere::CopyBudget;
@@ -62,10 +62,21 @@ fn live(spool: &Spool, place: &Place, status: u16, second: i64, body: &[u8]) {
 
 /// Imports a response of second 50 and calls `happens` during the import.
 fn import(spool: &Spool, is_private: bool, replace: bool, happens: impl FnOnce()) -> ImportReport {
-    let options = options(replace);
+    import_during(spool, is_private, &options(replace), happens)
+}
+
+fn import_with(spool: &Spool, options: &ImportOptions) -> ImportReport {
+    import_during(spool, false, options, || {})
+}
+
+fn import_during(
+    spool: &Spool,
+    is_private: bool,
+    options: &ImportOptions,
+    happens: impl FnOnce(),
+) -> ImportReport {
     let (kind, budget, report) = (ArchiveKind::Warc, CopyBudget::of(0), ImportReport::default());
-    let mut import =
-        Import { spool, placing: &PlainPlacement, options: &options, kind, report, budget };
+    let mut import = Import { spool, placing: &PlainPlacement, options, kind, report, budget };
     let body = ArchivedBody::Here(Box::new(ActionDuringRead(Some(happens), BODY)));
     let when = jiff::Timestamp::from_second(50).unwrap();
     let head = ResponseHead::synthetic(200, "OK");
@@ -161,4 +172,22 @@ fn imported_personal_response_does_not_hide_a_newer_shared_one() {
     // was requested.
     let report = import(&spool, false, true, || live(&spool, &own(), 200, 70, b"own"));
     assert_eq!((report.kept, entry_at(&spool, &own()).as_str()), (1, "own"), "{report:?}");
+}
+
+#[test]
+fn a_dry_run_leaves_out_older_bodies_that_are_too_long() {
+    let place = Place::of(&url());
+    for (max_body, older, outdated) in [(4, 0, 1), (1_000, 1, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let limit = VersionLimit { number: 3, max_body: Some(max_body) };
+        let versions = Versions::from_limits(move |_| limit);
+        let options = Options { versions, ..Options::default() };
+        let (spool, _) = Spool::open(folder.path(), &options).unwrap();
+        live(&spool, &place, 200, 60, b"live");
+        for dry_run in [true, false] {
+            let report = import_with(&spool, &ImportOptions { dry_run, ..self::options(false) });
+            let counted = (report.kept, report.older, report.outdated);
+            assert_eq!(counted, (0, older, outdated), "{max_body} {dry_run}");
+        }
+    }
 }

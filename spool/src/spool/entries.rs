@@ -121,6 +121,12 @@ impl Spool {
         self.tree().versions_kept(place)
     }
 
+    /// Whether an older entry of a place is kept as a version if its body has this length.
+    #[must_use]
+    pub fn becomes_version(&self, place: &Place, body_len: u64) -> bool {
+        self.tree().becomes_version(place, body_len)
+    }
+
     /// Makes an older version of exactly this place its entry again, with the last head of the
     /// version. The present entry becomes a version, even if no versions are kept; this call
     /// removes no surplus versions. After a crash one of the two is the entry, and neither is lost.
@@ -268,6 +274,15 @@ impl Spool {
     /// If the disk fails.
     pub fn removals(&self, who: &str) -> Result<Vec<RemovalSummary>> {
         self.tree().list_removals(who)
+    }
+
+    /// Whether a removal has an entry of the key of `place`, of any variant.
+    ///
+    /// # Errors
+    ///
+    /// If the disk fails.
+    pub fn removal_has(&self, removal: &Removal, place: &Place) -> Result<bool> {
+        self.tree().removal_has(removal, place)
     }
 
     /// Deletes removals older than [`crate::REMOVED_FOR`]. Then deletes the oldest removals until

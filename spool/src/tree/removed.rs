@@ -25,10 +25,10 @@ use std::sync::Mutex;
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
-use crate::entry::place::EXTENSION;
+use crate::entry::place::{EXTENSION, Place};
 use crate::error::{Error, Result};
-use crate::fs::FileKind;
 use crate::fs::parallel::lock;
+use crate::fs::{FileKind, parent};
 use crate::tree::Tree;
 use crate::tree::walk::texts;
 use wwwoffle_url::Key;
@@ -227,6 +227,13 @@ impl Tree {
     pub(crate) fn removal_roots(&self) -> Result<Vec<PathBuf>> {
         let all = self.removals()?;
         Ok(all.iter().map(|removal| self.root.join(removal.directory())).collect())
+    }
+
+    /// Whether a removal has a file of the key of this place.
+    pub(crate) fn removal_has(&self, removal: &Removal, place: &Place) -> Result<bool> {
+        let key = place.key().to_string();
+        let directory = self.root.join(removal.directory()).join(parent(&place.single_path()));
+        Ok(texts(&*self.root.disk, &directory)?.iter().any(|name| name.starts_with(&key)))
     }
 
     fn summarize(&self, removal: &Removal) -> Result<RemovalSummary> {

@@ -126,7 +126,7 @@ impl Tree {
     }
 
     /// Whether an entry of a place becomes an older version if its body has this length.
-    fn becomes_version(&self, place: &Place, body_len: u64) -> bool {
+    pub(crate) fn becomes_version(&self, place: &Place, body_len: u64) -> bool {
         self.versions.includes(place.url(), body_len)
     }
 

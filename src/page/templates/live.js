@@ -16,9 +16,17 @@
       || part.matches(':hover') || (!selection.isCollapsed && selection.containsNode(part, true))
   }
 
-  /// Fetches `address` and replaces the parts that differ and satisfy `mayReplace`. Returns whether all parts
-  /// are current then, and `undefined` if there was no answer.
-  async function update(address, mayReplace, signal) {
+  const RESULTS = 'form[data-results]'
+
+  /// What a person types, and what it finds, changes only while the person types.
+  function isOfSearch(part) {
+    const names = document.querySelector(RESULTS)?.dataset.results.split(' ') ?? []
+    return names.includes(part.dataset.live) || part.querySelector(RESULTS) !== null
+  }
+
+  /// Fetches `address` and replaces those of `meant` that differ and satisfy `mayReplace`. Returns whether all
+  /// of them are current then, and `undefined` if there was no answer.
+  async function update(address, meant, mayReplace, signal) {
     const answer = await fetch(address, { signal }).catch(() => undefined)
     // A redirect or an error is another page.
     if (!answer?.ok || answer.redirected) return undefined
@@ -26,7 +34,7 @@
     if (!text) return undefined
     const page = new DOMParser().parseFromString(text, 'text/html')
     let isCurrent = true
-    for (const part of parts(document)) {
+    for (const part of parts(document).filter(meant)) {
       const next = parts(page).find(other => other.dataset.live === part.dataset.live)
       if (!next || next.innerHTML === part.innerHTML) continue
       if (mayReplace(part)) part.replaceChildren(...next.childNodes)
@@ -58,7 +66,7 @@
     hasStored = false
     // The list of stored pages costs the most, and changes only if a page was stored.
     if (!isWhole && document.querySelector('[data-costly]')) address.searchParams.set('live', 'brief')
-    const isCurrent = await update(address, part => !isInUse(part))
+    const isCurrent = await update(address, part => !isOfSearch(part), part => !isInUse(part))
     if (!isCurrent && isWhole) hasStored = true
     const pause = due || (isCurrent === false ? SLOW : 0);
     [timer, due, last] = [undefined, 0, Date.now()]
@@ -74,7 +82,9 @@
     before = step
     // The page was just loaded.
     if (!previous) return
-    hasStored ||= step.stored !== previous.stored || step.whole.done !== previous.whole.done
+    // The progress as a whole begins again with each fetch of the queue.
+    const left = ({ queue }) => queue.waiting + queue.active
+    hasStored ||= left(step) < left(previous) || step.stored !== previous.stored || step.whole.done !== previous.whole.done
       || previous.downloads.some(old => !step.downloads.some(one => one.id === old.id))
     plan(withoutBytes(step) === withoutBytes(previous) ? SLOW : PAUSE)
   }
@@ -88,26 +98,28 @@
     source.addEventListener('progress', progress)
   }
 
-  const search = document.querySelector('form[data-results]')
-  if (search) {
-    const names = search.dataset.results.split(' ')
-    let typed, request
-    search.addEventListener('input', () => {
-      clearTimeout(typed)
-      typed = setTimeout(async () => {
-        request?.abort()
-        request = new AbortController()
-        const { signal } = request
-        const address = new URL(search.action)
-        address.search = new URLSearchParams(new FormData(search))
-        const shown = address.href
-        // A typed address is then shown as a link: it does not lead away.
-        address.searchParams.set('live', 'link')
-        const isCurrent = await update(address, part => names.includes(part.dataset.live), signal)
-        if (isCurrent !== undefined && !signal.aborted) history.replaceState(null, '', shown)
-      }, TYPED)
-    })
-  } else {
+  let typed, request
+  document.addEventListener('input', ({ target: { form } }) => {
+    if (!form?.matches(RESULTS)) return
+    clearTimeout(typed)
+    typed = setTimeout(async () => {
+      request?.abort()
+      request = new AbortController()
+      const { signal } = request
+      const names = form.dataset.results.split(' ')
+      const address = new URL(form.action)
+      address.search = new URLSearchParams(new FormData(form))
+      const shown = address.href
+      // A typed address is then shown as a link: it does not lead away.
+      address.searchParams.set('live', 'link')
+      const isCurrent = await update(address, part => names.includes(part.dataset.live), () => true, signal)
+      const isHere = address.pathname === location.pathname
+      if (isHere && isCurrent !== undefined && !signal.aborted) history.replaceState(null, '', shown)
+    }, TYPED)
+  })
+
+  const search = document.querySelector(RESULTS)
+  if (!search || new URL(search.action).pathname !== location.pathname) {
     document.addEventListener('visibilitychange', listen)
     addEventListener('pagehide', () => source?.close())
     listen()

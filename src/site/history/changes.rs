@@ -76,6 +76,8 @@ pub(in crate::site) struct DiffArguments {
     pub(in crate::site) at: Option<Timestamp>,
     /// Whether the address has the time from which a version gets its sub-resources.
     pub(in crate::site) has_came: bool,
+    /// Number of versions before the first one that a list shows.
+    pub(in crate::site) skipped: usize,
 }
 
 impl DiffArguments {
@@ -91,9 +93,12 @@ impl DiffArguments {
             };
             let url = form.value("url").unwrap_or_default().trim().to_owned();
             let has_came = form.value("came").is_some();
-            Self { url, from: time("from")?, to: time("to")?, at: time("at")?, has_came }
+            // Another text begins with the first version.
+            let skipped = form.value("skip").and_then(|text| text.parse().ok()).unwrap_or_default();
+            Self { url, from: time("from")?, to: time("to")?, at: time("at")?, has_came, skipped }
         } else {
-            Self { url: decoded(arguments), from: None, to: None, at: None, has_came: false }
+            let (from, to, at) = (None, None, None);
+            Self { url: decoded(arguments), from, to, at, has_came: false, skipped: 0 }
         };
         if asked.url.is_empty() { Err(DiffError::NoUrl) } else { Ok(asked) }
     }

@@ -1,12 +1,14 @@
 //! The local page `/history/`: the stored versions of one page.
 
 use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
 
 use jiff::civil::Date;
 use serde::Serialize;
 use wwwoffle_url::url_encode_form_args;
 
-use super::calendar;
+use super::calendar::{Calendar, SavedDay};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownTime, ShownUrl};
 use crate::base::text::{Text, tr};
@@ -20,7 +22,7 @@ use crate::storage::versions::memento::{marked_path, timemap_path, version_path}
 use wwwoffle_api::{History, Version};
 use wwwoffle_http::media_type::essence;
 
-/// Maximum number of listed versions, fewer if the URL is long; the others are counted.
+/// Maximum number of listed versions, fewer if the URL is long; the others are on further pages.
 const SHOWN_VERSIONS: usize = 30;
 
 /// Maximum number of bytes for everything that contains the URL, after escaping. With the rest the
@@ -29,6 +31,13 @@ const ROOM: usize = 80_000;
 
 /// Size of a row without its variable texts, in bytes.
 const ROW: usize = 1_500;
+
+/// Maximum size of a link to the page if a form leads to its other versions, in bytes. Of a longer
+/// URL, the page says only how many there are.
+const LONGEST_PAGED: usize = 4 << 10;
+
+/// Size of a version in the lists of versions that can be compared, in bytes.
+const CHOICE: usize = 2 * 100;
 
 /// Maximum size of a link to marked changes, in bytes; a row has two more links that are as long.
 const MARKED_LINK: usize = 8 << 10;
@@ -42,43 +51,63 @@ pub struct LineCounts {
     pub removed: usize,
 }
 
-/// Renders the page. `lines` are the line counts of the newest versions, in the order of `history`.
+/// Renders the page of the versions after the `skipped` newest ones. `lines` are the line counts of
+/// the newest of them, in the order of `history`.
 #[must_use]
-pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> RenderedPage {
+pub fn page(
+    shell: &Shell,
+    history: &History,
+    lines: &[Option<LineCounts>],
+    skipped: usize,
+) -> RenderedPage {
     let url = ShownUrl::new(&history.url);
     let href = url.href.clone().unwrap_or_default();
     let url = without_long_link(url);
+    let skipped = skipped.min(history.versions.len().saturating_sub(1));
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
-    let all = history.versions.iter().zip(before).zip(lines);
+    let all = history.versions.iter().zip(before).skip(skipped).zip(lines);
     let row = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
-        version_row(&href, version, before, lines, shell)
+        version_row(&href, version, before, lines)
     };
     let timemap = timemap_path(&href);
     let (mut versions, costs): (Vec<_>, Vec<_>) = all.take(SHOWN_VERSIONS).map(row).unzip();
-    // Size of the links and of the form that compares versions, all of which contain the URL.
-    let around = 2 * link_size(&url) + written(&timemap);
+    let days: Vec<_> = history.versions.iter().map(|version| day_of(version, shell)).collect();
+    let year = days.get(skipped).map_or(0, |day| day.year());
+    let (_, calendar_size) = calendar(&days, 0..0).view(year);
+    // Size of the calendar, and of the links and of the form that compares versions, all of which
+    // contain the URL.
+    let around = 3 * link_size(&url) + written(&timemap) + calendar_size;
+    let around = around + CHOICE * history.versions.len();
     let form = link_size(&url) + shell.token.len();
     let costs = costs.iter().map(|cost| cost + form);
     versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
-    distinguish_times(&mut versions, history, shell);
-    let days: Vec<_> =
-        history.versions.iter().take(versions.len()).map(|it| day_of(it, shell)).collect();
-    let (months, more_months) =
-        if days.len() > 1 { calendar::months(days.iter().copied()) } else { Default::default() };
+    let end = skipped + versions.len();
+    let times = distinct_times(history, shell);
     let mut named = BTreeSet::new();
-    for (row, day) in versions.iter_mut().zip(&days) {
+    for (at, row) in versions.iter_mut().enumerate() {
         // The first row of each day is the target of the link in the calendar. The rows of a day
         // need not follow each other: a restored version is as new as it was.
-        row.extend(view! { anchor: named.insert(*day).then(|| day.to_string()) });
+        let day = days.get(skipped + at);
+        let anchor = day.filter(|day| named.insert(**day)).map(ToString::to_string);
+        row.extend(view! { anchor, received: times.get(skipped + at) });
     }
+    let choices = history.versions.iter().zip(&times).map(|(version, time)| {
+        view! { at: version.stored.to_string(), text: time.text, size: shown::bytes(version.bytes) }
+    });
+    let has_calendar = history.versions.len() > 1;
     let view = view! {
         owner: history.owner.as_deref().map(|owner| shell.for_whom(owner)),
-        more: history.versions.len().saturating_sub(versions.len()),
         versions,
-        months,
-        more_months,
-        weekdays: calendar::weekdays(),
+        // The versions that can be compared, and the first one of this page among them.
+        choices: choices.collect::<Vec<_>>(),
+        chosen: skipped,
+        calendar: has_calendar.then(|| calendar(&days, skipped..end).view(year).0),
+        // Number of versions on further pages, and where the pages before and after this one begin.
+        more: history.versions.len() - versions.len(),
+        can_turn: url.href.is_some() && link_size(&url) <= LONGEST_PAGED,
+        newer: (skipped > 0).then(|| skipped.saturating_sub(versions.len())),
+        older: (end < history.versions.len()).then_some(end),
         // Address of the time map (a list for programs), without scheme and host.
         timemap,
         url,
@@ -86,22 +115,42 @@ pub fn page(shell: &Shell, history: &History, lines: &[Option<LineCounts>]) -> R
     shell.page("history.html", 200, &view)
 }
 
+/// Returns the calendar of versions that arrived on these days. Those of the range `here` are on
+/// this page; a button leads to the others.
+fn calendar(days: &[Date], here: Range<usize>) -> Calendar {
+    let mut calendar = Calendar::default();
+    for (at, day) in days.iter().enumerate() {
+        match calendar.0.entry(*day) {
+            Entry::Vacant(entry) => {
+                let is_here = here.contains(&at);
+                entry.insert(SavedDay { count: 1, value: at.to_string(), is_here });
+            }
+            Entry::Occupied(mut entry) => {
+                let saved = entry.get_mut();
+                saved.count += 1;
+                saved.is_here |= here.contains(&at);
+            }
+        }
+    }
+    calendar
+}
+
 /// Returns the day on which a version arrived.
 fn day_of(version: &Version, shell: &Shell) -> Date {
     version.received.to_zoned(shell.zone.clone()).date()
 }
 
-/// Shows times to the second if they would otherwise look the same.
-fn distinguish_times(rows: &mut [View], history: &History, shell: &Shell) {
-    let versions = history.versions.iter().take(rows.len());
-    let times: Vec<_> =
-        versions.map(|version| ShownTime::new(version.received, &shell.zone).text).collect();
-    for ((row, time), version) in rows.iter_mut().zip(&times).zip(&history.versions) {
-        if times.iter().filter(|other| *other == time).count() > 1 {
-            let received = ShownTime::to_the_second(version.received, &shell.zone);
-            row.extend(view! { received });
-        }
-    }
+/// Returns the times of the versions, to the second if they would otherwise look the same.
+fn distinct_times(history: &History, shell: &Shell) -> Vec<ShownTime> {
+    let of = |version: &Version| ShownTime::new(version.received, &shell.zone);
+    let times: Vec<_> = history.versions.iter().map(of).collect();
+    let is_alone = |text: &str| times.iter().filter(|other| other.text == text).count() == 1;
+    let distinct = history.versions.iter().map(|version| {
+        let time = of(version);
+        let zone = &shell.zone;
+        if is_alone(&time.text) { time } else { ShownTime::to_the_second(version.received, zone) }
+    });
+    distinct.collect()
 }
 
 /// Returns the row of a version, and its size after escaping without the form in it, in bytes.
@@ -110,7 +159,6 @@ fn version_row(
     version: &Version,
     before: Option<&Version>,
     lines: Option<LineCounts>,
-    shell: &Shell,
 ) -> (View, usize) {
     let url = url_encode_form_args(href.as_bytes());
     let diff = before.map(|before| {
@@ -129,7 +177,6 @@ fn version_row(
     let row = view! {
         // The time that identifies the version, as the value of a form field.
         at: version.stored.to_string(),
-        received: ShownTime::new(version.received, &shell.zone),
         present: version.present,
         status: version.status,
         size: shown::bytes(version.bytes),
@@ -236,7 +283,7 @@ mod tests {
     }
 
     fn body(history: &History, lines: &[Option<LineCounts>]) -> String {
-        let page = page(&shell(), history, lines);
+        let page = page(&shell(), history, lines, 0);
         assert_harmless(&page);
         page.body
     }
@@ -293,9 +340,41 @@ mod tests {
         let one = vec![version(0, "text/html")];
         let one = body(&History { url: url.clone(), owner: None, versions: one }, &[]);
         assert!(one.contains("keep-versions") && !one.contains("<select"), "{one}");
-        let many = (0..101).map(|number| version(number, "text/html")).collect();
-        let many = body(&History { url, owner: None, versions: many }, &[]);
-        assert!(many.contains("and 71 more"), "{many}");
+    }
+
+    #[test]
+    fn all_versions_are_in_the_calendar_and_on_some_page() {
+        let url = "http://a.example/".to_owned();
+        // One version in each of 101 weeks: of three years.
+        let versions = (0..101).map(|week| version(7 * 24 * week, "text/html")).collect();
+        let history = History { url, owner: None, versions };
+        let (mut seen, mut skipped) = (BTreeSet::new(), Some(0));
+        while let Some(begin) = skipped {
+            let body = page(&shell(), &history, &[], begin).body;
+            let shown: Vec<_> =
+                body.split("id=\"d2").skip(1).map(|rest| rest[..9].to_owned()).collect();
+            assert!(shown.len() >= 20 || seen.len() + shown.len() == 101, "{} shown", shown.len());
+            let year = format!("aria-current=\"true\">2{}", &shown[0][..3]);
+            assert!(body.contains(&year), "{year} in {body}");
+            // Any two versions can be compared.
+            assert_eq!(body.matches("<option").count(), 2 * 101, "{body}");
+            let to = |way: &str| {
+                let (before, _) = body.split_once(&format!("\">{way}<"))?;
+                before.rsplit_once("value=\"")?.1.parse::<usize>().ok()
+            };
+            assert_eq!(to("Newer versions"), (begin > 0).then(|| begin - shown.len().min(begin)));
+            skipped = to("Older versions");
+            seen.extend(shown);
+        }
+        let first = page(&shell(), &history, &[], 0).body;
+        assert!(first.contains("href=\"#d2026-11-20\""), "{first}");
+        // A year, and a day of this year that is on another page.
+        for want in ["value=\"47\">2025", "aria-label=\"1 version of 2026-01-02\""] {
+            assert!(first.contains(want), "{want} in {first}");
+        }
+        assert_eq!(seen.len(), 101);
+        // A position after the end leads to the last version.
+        assert!(page(&shell(), &history, &[], 900).body.contains("id=\"d2024-12-20\""));
     }
 
     #[test]
@@ -304,7 +383,7 @@ mod tests {
         for (part, length, at_least) in [
             ("a/b", 60, 30),
             ("a/b=c&", 900, 8),
-            ("a/b", 8_100, 2),
+            ("a/b", 8_100, 1),
             ("&", 8_100, 1),
             ("=", 8_100, 1),
             ("%3f", 8_100, 1),
@@ -313,15 +392,20 @@ mod tests {
             let versions = (0..30).map(|number| version(number, "application/xhtml+xml")).collect();
             let history = History { url: url.clone(), owner: None, versions };
             let lines = [Some(LineCounts { added: 3_000, removed: 1_000 }); 30];
-            let page = page(&shell, &history, &lines);
+            let page = page(&shell, &history, &lines, 0);
             assert_harmless(&page);
             let body = page.body;
             let shown = body.matches("class=\"card\"").count();
             assert!(shown >= at_least, "{shown} versions of {url:.60}");
+            let older = format!("value=\"{shown}\">Older versions");
             let rest = format!("and {} more", 30 - shown);
-            assert_eq!(body.contains(&rest), shown < 30, "{shown} versions of {url:.60}");
+            assert_eq!(body.contains(&older) || body.contains(&rest), shown < 30, "{url:.60}");
             assert!(!body.contains("There is no older version"), "{url:.60}");
-            assert_eq!(body.contains("<select"), shown > 1, "{shown} versions of {url:.60}");
+            assert_eq!(
+                body.contains("<select"),
+                body.contains("name=\"url\""),
+                "{shown} versions of {url:.60}"
+            );
         }
     }
 

@@ -3,11 +3,12 @@
 
 pub(in crate::site) mod age;
 pub mod setup;
-mod space;
+pub(in crate::site) mod space;
 
 use std::net::IpAddr;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
 use serde::Serialize;
 
 use self::setup::Setup;
@@ -23,7 +24,8 @@ use crate::site::control::page::{MODES, mode_label};
 use crate::site::fetches::progress;
 use crate::site::link::LinkReport;
 use crate::site::queue::page as queue;
-use crate::site::statistics::page::saved_requests;
+use crate::site::statistics::chart::Chart;
+use crate::site::statistics::page::{request_counts, saved_requests};
 use wwwoffle_api::{DownloadItem, Mode, ModeSetting, Status, Sums};
 
 /// Maximum number of listed downloads; the others are counted.
@@ -56,8 +58,8 @@ pub struct HomePage {
     pub space: Option<DiskUse>,
     /// Number of sites with stored entries.
     pub sites: u64,
-    /// Counts of the current day.
-    pub today: Sums,
+    /// Counts of the last days up to today, oldest first.
+    pub days: Vec<(Date, Sums)>,
     /// What is wrong at this machine.
     pub faults: HomeFaults,
     /// The first steps, if they are shown.
@@ -108,6 +110,9 @@ pub struct RefusedClients {
 pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
     let space = home.space.map(DiskUseView::of);
     let needs_attention = needs_attention(home, space.as_ref());
+    let today = home.days.last().map(|(_, sums)| sums.clone()).unwrap_or_default();
+    let requests = request_counts(&home.days);
+    let has_requests = requests.iter().any(|day| day.whole > 0);
     let view = view! {
         mode: mode_switch(home),
         queue: home.status.queue,
@@ -121,9 +126,11 @@ pub fn page(shell: &Shell, home: &HomePage) -> RenderedPage {
         sites: home.sites,
         today: view! {
             // Requests that were answered without transferring the response from the origin.
-            answered: saved_requests(&home.today),
-            stored: home.today.of(Outcome::Stored.as_str()),
+            answered: saved_requests(&today),
+            stored: today.of(Outcome::Stored.as_str()),
         },
+        // `None` if nothing was requested in these days.
+        chart: has_requests.then(|| Chart::of_requests(&requests)),
         space,
         setup: home.setup.as_ref().map(|setup| setup.view(shell)),
     };

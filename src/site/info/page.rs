@@ -138,6 +138,7 @@ fn last_action(last: &LastAction, shell: &Shell) -> View {
         at: ShownTime::new(timestamp(last.at), &shell.zone),
         method: shown::text(last.method.as_str()),
         answer: last.answer.as_u16(),
+        took: format!("{} ms", last.took.as_millis()),
         status: last.status.to_string(),
         words: words::describe_status(last.status),
     }

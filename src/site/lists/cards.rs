@@ -26,7 +26,7 @@ const PAGES: &str = "50";
 const MOST_ICONS: usize = 40_000;
 
 /// Time after which the remaining sites of a page are shown without details.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A page of the library.
 #[derive(Clone, Debug, Default)]

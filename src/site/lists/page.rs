@@ -9,6 +9,7 @@ use wwwoffle_url::{CanonicalUrl, LocalHost, SCHEMES, url_encode_form_args};
 
 mod action;
 mod address;
+pub(in crate::site) mod calendar;
 mod restored;
 pub mod room;
 pub mod tree;
@@ -148,6 +149,8 @@ pub fn page(
         }),
         // Address of the tree of the site of the list.
         tree: site.map(tree::address),
+        // Address of the calendar of the site of the list.
+        calendar: site.map(calendar::address),
         // Address of the page that adds the site of the list to a collection.
         collect: site.map(choose::of_site),
         // The list as a whole, with all its pages.

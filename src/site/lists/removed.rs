@@ -59,6 +59,27 @@ pub(in crate::site) async fn undoable_deletions(caller: &Caller) -> Vec<RemovalS
     })
 }
 
+/// Returns the latest deletion of the caller that has an entry of one of these URLs.
+pub(in crate::site) async fn deletion_with(
+    caller: &Caller,
+    urls: &[CanonicalUrl],
+) -> Option<Removal> {
+    let resting = undoable_deletions(caller).await;
+    let places = urls.iter().map(|url| Places::of_url(url, &caller.owner));
+    let places: Vec<_> = places.flat_map(|places| [places.own, places.public]).collect();
+    let find = move |spool: &Spool| {
+        for RemovalSummary { removal, .. } in resting {
+            for place in &places {
+                if spool.removal_has(&removal, place)? {
+                    return Ok(Some(removal));
+                }
+            }
+        }
+        Ok(None)
+    };
+    caller.context.storage.store.run(find).await.ok().flatten()
+}
+
 /// Undoes the deletion in the field `removal`, if the caller made it, and redirects to the page of
 /// the form.
 pub(in crate::site) async fn undo(

@@ -25,7 +25,7 @@ const NAMES: usize = 100;
 const LEVELS: usize = 4;
 
 /// Time after which no further folders are opened.
-const PATIENCE: Duration = Duration::from_millis(400);
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A folder whose content is not known yet.
 struct UnopenedFolder {

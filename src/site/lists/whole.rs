@@ -40,7 +40,7 @@ const MOST_LISTS: usize = 100;
 const LONGEST_LISTS: usize = 15_000;
 
 /// Maximum time for which the page with the actions counts entries.
-const COUNTS_FOR: Duration = Duration::from_secs(2);
+const COUNTS_FOR: Duration = Duration::from_millis(500);
 
 /// Maximum time that the response waits for the deletion; then the deletion continues in the
 /// background.

@@ -110,6 +110,8 @@ pub struct SearchState {
     pub whole: Option<String>,
     /// Whether all hits that can be selected are selected.
     pub is_all_chosen: bool,
+    /// Whether our script asked, because a person is typing.
+    pub is_live: bool,
     /// The result of the last action on hits.
     pub result: Option<ActionResult>,
 }
@@ -205,6 +207,7 @@ pub fn page(
         queue: found.map(|found| queue(&found.queue, &shell.zone)).unwrap_or_default(),
         // Arguments of the next page.
         next: next.flatten(),
+        is_live: state.is_live,
         partial: found.is_some_and(|found| found.partial),
         incomplete: found.is_some_and(|found| found.incomplete),
     };

@@ -1,14 +1,13 @@
 //! The local page `/statistics/`: the work of the proxy in figures, as charts and by host.
 
-mod chart;
-
 use jiff::civil::Date;
 
-use self::chart::Chart;
 use crate::base::shown;
 use crate::base::statistics::Outcome;
 use crate::base::text::{Text, count, tr};
 use crate::page::{RenderedPage, Shell, View, view};
+use crate::site::home::page::space::part;
+use crate::site::statistics::chart::{self, Chart, DayCount};
 use wwwoffle_api::{HostCounts, StatisticsReport, Sums, TierStatus};
 
 /// Path of the page.
@@ -72,17 +71,22 @@ fn tier(tier: &TierStatus, is_owner: bool) -> View {
 
 /// Returns the last days up to today, oldest first, including days without requests.
 fn last_days(statistics: &StatisticsReport, many: usize) -> Vec<(Date, Sums)> {
-    let Ok(mut day) = statistics.today.parse::<Date>() else { return Vec::new() };
-    let mut days = Vec::with_capacity(many);
-    for _ in 0..many {
+    let Ok(today) = statistics.today.parse::<Date>() else { return Vec::new() };
+    chart::last_days(today, many, |day| {
         let name = day.to_string();
         let counted = statistics.days.iter().rfind(|counted| counted.day == name);
-        days.push((day, counted.map(|counted| counted.sums.clone()).unwrap_or_default()));
-        let Ok(before) = day.yesterday() else { break };
-        day = before;
-    }
-    days.reverse();
-    days
+        counted.map(|counted| counted.sums.clone())
+    })
+}
+
+/// Returns the requests of each day for the chart.
+pub(in crate::site) fn request_counts(days: &[(Date, Sums)]) -> Vec<DayCount> {
+    let of = |(day, sums): &(Date, Sums)| DayCount {
+        day: *day,
+        whole: sums.all(),
+        part: saved_requests(sums),
+    };
+    days.iter().map(of).collect()
 }
 
 /// Returns the number of requests that were served without transferring the whole response from the
@@ -145,36 +149,21 @@ fn words(outcome: Outcome) -> Text {
     }
 }
 
-fn charts(month: &[(Date, Sums)]) -> Vec<Chart> {
-    let days: Vec<Date> = month.iter().map(|(day, _)| *day).collect();
-    let counts: Vec<u64> = month.iter().map(|(_, sums)| saved_requests(sums)).collect();
-    let bytes: Vec<u64> = month.iter().map(|(_, sums)| sums.saved).collect();
-    let sum = |all: &[u64]| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
-    let most = |all: &[u64]| all.iter().copied().max().unwrap_or_default();
-    vec![
-        Chart::new(
-            tr("Requests answered from the spool, by day"),
-            tr("{sum} in the last 30 days, at most {most} in a day.")
-                .with("sum", sum(&counts).to_string())
-                .with("most", most(&counts).to_string()),
-            (&days, &counts),
-            |count| count.to_string(),
-        ),
-        Chart::new(
-            tr("Traffic avoided, by day"),
-            tr("{sum} in the last 30 days, at most {most} in a day.")
-                .with("sum", shown::bytes(sum(&bytes)))
-                .with("most", shown::bytes(most(&bytes))),
-            (&days, &bytes),
-            shown::bytes,
-        ),
-    ]
+fn charts(month: &[(Date, Sums)]) -> [Chart; 2] {
+    let traffic = |(day, sums): &(Date, Sums)| {
+        let whole = sums.fetched.saturating_add(sums.saved);
+        DayCount { day: *day, whole, part: sums.saved }
+    };
+    let traffic: Vec<_> = month.iter().map(traffic).collect();
+    [Chart::of_requests(&request_counts(month)), Chart::of_traffic(&traffic)]
 }
 
 fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<View> {
     let mut others = rest.cloned().unwrap_or_default();
     all.iter().skip(SHOWN_HOSTS).for_each(|host| others.add(&host.sums));
+    let most = all.iter().map(|host| host.sums.all()).max().unwrap_or_default();
     let one = |name: Option<String>, before: u64, sums: &Sums| {
+        let is_host = name.is_some();
         let before = count(
             before,
             "plus at most {n} earlier request, counted under “All others”",
@@ -188,6 +177,10 @@ fn hosts(all: &[HostCounts], rest: Option<&Sums>) -> Vec<View> {
             before: before.if_any(),
             kept: saved_requests(sums),
             saved: shown::bytes(sums.saved),
+            // The bar of the host, compared with the one that has the most requests.
+            bar: is_host.then(|| {
+                [part(saved_requests(sums), most), part(sums.all(), most)]
+            }),
         }
     };
     let listed = all.iter().take(SHOWN_HOSTS);
@@ -254,7 +247,9 @@ mod tests {
             "served from the spool</th><td>2</td><td>7</td><td>7</td><td>14</td>",
             "put on the queue</th><td>1</td><td>2</td><td>2</td><td>3</td>",
             "<th scope=\"row\">Traffic avoided</th><td>3.0 kB</td><td>10 kB</td><td>10 kB</td><td>21 kB</td>",
-            "10 kB in the last 30 days, at most 7.5 kB in a day.",
+            "7 of 9 requests in the last 30 days were answered from the spool.",
+            "10 kB of 10 kB in the last 30 days did not have to be fetched.",
+            "<title>2026-11-16: 5 / 6</title>",
             "<th scope=\"row\"><time datetime=\"2026-11-16\">2026-11-16</time></th><td>6</td><td>5</td>",
             "<time datetime=\"2026-10-24\">2026-10-24</time></th><td>0</td>",
             "<bdi>a.example</bdi>",
@@ -265,6 +260,8 @@ mod tests {
         }
         assert!(!shown.contains("blocked by"));
         assert_eq!(shown.matches("<svg class=\"chart\"").count(), 2);
+        let bar = "<path class=\"kept\" d=\"M0 0H666V10H0Z\"></path><path class=\"other\" d=\"M666 0H1000V10H666Z\">";
+        assert_eq!(shown.matches(bar).count(), SHOWN_HOSTS);
         assert_eq!(shown.matches("a.example").count(), SHOWN_HOSTS);
     }
 

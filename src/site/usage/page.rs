@@ -3,6 +3,7 @@
 use crate::base::shown;
 use crate::page::quota::{amount, limit};
 use crate::page::{RenderedPage, Shell, view};
+use crate::site::statistics::chart::{self, Chart, DayCount};
 use wwwoffle_api::{DayUsage, QuotaItem, UsageReport};
 use wwwoffle_config::{QuotaMeasure, QuotaPeriod};
 
@@ -11,6 +12,9 @@ pub const PATH: &str = "/usage/";
 
 /// The largest number of lines of the table; CSV and JSON have more.
 const SHOWN_LINES: usize = 500;
+
+/// Number of days in the chart.
+const CHART_DAYS: usize = 30;
 
 /// Renders the page. `is_all`: whether it shows the usage of everyone.
 #[must_use]
@@ -43,10 +47,26 @@ pub fn page(shell: &Shell, report: &UsageReport, is_all: bool) -> RenderedPage {
     let view = view! {
         is_counted: report.is_counted,
         is_all,
+        chart: requests(report),
         quotas: report.quotas.iter().take(SHOWN_LINES).map(quota).collect::<Vec<_>>(),
         lines: report.usage.iter().take(SHOWN_LINES).map(line).collect::<Vec<_>>(),
     };
     shell.page("usage.html", 200, &view)
+}
+
+/// Draws the requests of all listed people by day.
+fn requests(report: &UsageReport) -> Chart {
+    let Ok(today) = report.today.parse() else { return Chart::of_requests(&[]) };
+    let days = chart::last_days(today, CHART_DAYS, |day| {
+        let name = day.to_string();
+        let of_day = report.usage.iter().filter(|line| line.day == name);
+        let add = |(whole, part): (u64, u64), line: &DayUsage| {
+            (whole.saturating_add(line.requests), part.saturating_add(line.from_spool))
+        };
+        Some(of_day.fold((0, 0), add))
+    });
+    let count = |(day, (whole, part))| DayCount { day, whole, part };
+    Chart::of_requests(&days.into_iter().map(count).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -59,6 +79,7 @@ mod tests {
             day: "2026-11-22".to_owned(),
             owner: Some(owner.to_owned()),
             requests: 40,
+            from_spool: 30,
             sent: 2_000,
             ..DayUsage::default()
         };
@@ -85,6 +106,8 @@ mod tests {
             "<bdi>user:ada</bdi>",
             "All others",
             "<td>40</td>",
+            "60 of 80 requests in the last 30 days were answered from the spool.",
+            "<title>2026-11-22: 60 / 80</title>",
             "<td>2.0 kB</td>",
             "3 queued requests per month",
             "<b>3 queued requests</b>",

@@ -92,6 +92,9 @@ impl ListQuery {
         filter.status = value("status").map(status).transpose()?;
         filter.since = value("since").map(|text| time(text, "since")).transpose()?;
         filter.until = value("until").map(|text| time(text, "until")).transpose()?;
+        if let Some(day) = value("on") {
+            (filter.since, filter.until) = (Some(time(day, "on")?), Some(time(day, "until")?));
+        }
         let subject = subject(value("what").unwrap_or_default(), &mut filter)?;
         let sort = value("sort").map_or_else(|| Ok(default_sort(&subject)), sort)?;
         let limit = value("limit").map_or(Ok(USUAL), |text| {

@@ -159,6 +159,34 @@ const steps = {
     await queue([])
   },
 
+  async 'sees the home page change without a reload'() {
+    if (!scripts) return
+    await open('/')
+    // A part on which the pointer rests stays as it is.
+    await page.mouse.move(0, 0)
+    const other = await page.context().newPage()
+    await other.goto(`${http}/tea/oolong.html`)
+    const waiting = page.locator('.figures a[href$="/queue/"] b')
+    await until('the figure grows', () => waiting.innerText(), shown => shown === '1')
+    await other.goto(`${base}/control/online`)
+    await other.locator('main form button').click()
+    await until('the page is saved', () => api('/api/index?text=oolong'), ({ entries }) => entries.length > 0)
+    await until('the page is among the saved ones', text, shown => shown.includes('Tea: oolong'))
+    await until('the figure shrinks', () => waiting.innerText(), shown => shown === '0')
+    const pressed = () => page.locator('.modes [aria-pressed=true]').getAttribute('formaction')
+    await until('the mode is shown', pressed, shown => shown.endsWith('/control/online'))
+    await until('the requests are a chart', () => page.locator('svg.chart path.whole').count(), count => count === 1)
+    await other.close()
+    await page.bringToFront()
+    // The titles of saved pages follow the words as they are typed; the page stays.
+    await page.locator('#find input').fill('tea gre')
+    const title = page.locator('.titles a', { hasText: 'Tea: green' }).first()
+    await until('green tea is suggested', () => title.count(), count => count === 1)
+    sure(new URL(page.url()).pathname === '/', page.url())
+    await look('home-titles')
+    await press('/control/offline')
+  },
+
   async 'finds pages in the lists'() {
     await open('/')
     await follow('header a[href$="/index/"]')

@@ -80,8 +80,8 @@ impl Writer {
     }
 
     /// Finishes the entry as an older version of the present entry, with the time `stored` or the
-    /// next free time. Returns `None` and stores nothing if versions are not kept, if this version
-    /// would be removed first, or if the present entry is not newer.
+    /// next free time. Returns `None` and stores nothing if versions are not kept, if the body is too
+    /// long for one, if this version would be removed first, or if the present entry is not newer.
     ///
     /// # Errors
     ///
@@ -90,6 +90,9 @@ impl Writer {
         let session = Arc::clone(&self.session);
         let tree = &session.tree;
         let place = self.place.clone();
+        if !tree.becomes_version(&place, self.body.len) {
+            return Ok(None);
+        }
         let _told = tree.changing(&place);
         let _commit = lock(&tree.commit);
         let Some(stored) = tree.time_for_version(&place, stored)? else { return Ok(None) };

@@ -77,7 +77,7 @@ impl DiskUseView {
 
 /// Returns the width of `bytes` in the bar. Unless `bytes` is 0, the width is large enough to be
 /// visible.
-fn part(bytes: u64, total: u64) -> u64 {
+pub(in crate::site) fn part(bytes: u64, total: u64) -> u64 {
     let part = u128::from(bytes) * u128::from(WIDTH) / u128::from(total.max(1));
     let part = u64::try_from(part).unwrap_or(WIDTH).min(WIDTH);
     if bytes > 0 { part.max(4) } else { part }

@@ -41,7 +41,7 @@ fn home(mode: Mode) -> HomePage {
         is_ready: true,
         space: None,
         sites: 0,
-        today: Sums::default(),
+        days: vec![],
         faults: HomeFaults::default(),
         setup: Some(setup()),
         now: time(),
@@ -238,6 +238,31 @@ fn recently_stored_pages_are_shown_with_icon_and_age() {
     home.recent = None;
     let brief = self::body(&home);
     assert!(!brief.contains("data-live=\"recent\"") && brief.contains("data-live=\"activity\""));
+}
+
+#[test]
+fn the_requests_of_the_last_days_are_a_chart() {
+    let mut home = home(Mode::Online);
+    home.setup = None;
+    let sums = |hit, stored| Sums {
+        requests: [("hit".to_owned(), hit), ("stored".to_owned(), stored)].into(),
+        ..Sums::default()
+    };
+    let date = |day| jiff::civil::date(2026, 11, day);
+    home.days = vec![(date(19), sums(0, 0)), (date(20), Sums::default())];
+    assert!(!body(&home).contains("class=\"chart\""));
+    home.days = vec![(date(19), sums(1, 3)), (date(20), sums(4, 1))];
+    let body = body(&home);
+    for want in [
+        r#"<svg class="chart""#,
+        "5 of 9 requests in the last 2 days were answered from the spool.",
+        "<title>2026-11-19: 1 / 4</title>",
+        // The figures are those of the last day.
+        "Saved today</span> <b>1</b>",
+        "Saved copies used today</span> <b>4</b>",
+    ] {
+        assert!(body.contains(want), "{want} in {body}");
+    }
 }
 
 #[test]

@@ -116,6 +116,7 @@ fn more(text: &str) -> InfoExtras {
             at: std::time::SystemTime::UNIX_EPOCH,
             method: hyper::Method::from_bytes(b"M-SEARCH").unwrap(),
             answer: hyper::StatusCode::OK,
+            took: std::time::Duration::from_millis(12),
             status: CacheStatus::Hit(HitReason::Offline),
         }),
         would: Some(PredictedAction::Do(Decision::Fetch)),

@@ -90,8 +90,8 @@ impl ListAddress {
 }
 
 /// Arguments for filters that have no control in the form.
-pub const OTHERS: [&str; 8] =
-    ["scheme", "host", "site", "status", "since", "until", "owner", "collection"];
+pub const OTHERS: [&str; 9] =
+    ["scheme", "host", "site", "status", "on", "since", "until", "owner", "collection"];
 
 /// Argument that selects all rows that can be selected.
 pub const CHOSEN: &str = "chosen";

@@ -4,7 +4,7 @@ use serde::Serialize;
 use wwwoffle_index::Item;
 use wwwoffle_url::url_encode_form_args;
 
-use super::{ROOT, cut, encode_path, list_unavailable};
+use super::{ROOT, calendar, cut, encode_path, list_unavailable};
 use crate::base::escape::written;
 use crate::base::shown::{self, ShownUrl};
 use crate::page::{RenderedPage, Shell, view};
@@ -141,6 +141,7 @@ pub fn page(shell: &Shell, tree: &TreePage<'_>) -> RenderedPage {
     let view = view! {
         site: shown::text(tree.site),
         list: format!("{ROOT}site/{}", encode_path(tree.site)),
+        calendar: calendar::address(tree.site),
         whole: tree.is_part.then(|| address(tree.site)),
         nodes: &tree.nodes,
         is_cut: tree.is_cut,
@@ -155,6 +156,7 @@ pub fn refused(shell: &Shell, site: &str, why: &str) -> RenderedPage {
     let view = view! {
         site: shown::text(site),
         list: format!("{ROOT}site/{}", encode_path(site)),
+        calendar: calendar::address(site),
         whole: None::<String>,
         nodes: Vec::<TreeNode>::new(),
         is_cut: false,
