@@ -41,7 +41,7 @@ pub(super) async fn show(caller: &Caller, site: &str, arguments: Option<&str>) -
         Ok((calendar, is_cut)) => {
             let chosen = form.value("on").and_then(|day| day.parse::<Date>().ok());
             let newest = calendar.0.last_key_value().map(|(day, _)| *day);
-            let year = chosen.or(newest).map_or(0, |day| day.year());
+            let year = chosen.or(newest).map_or(0, Date::year);
             let shown = SiteCalendar { site, calendar, year, is_cut };
             caller.page(page::page(&caller.shell, &shown))
         }
