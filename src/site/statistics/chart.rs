@@ -36,14 +36,14 @@ pub(in crate::site) struct Chart {
     height: u64,
     left: u64,
     ground: u64,
-    bars: Vec<Bar>,
+    bars: Vec<ChartBar>,
     lines: Vec<GridLine>,
     days: Vec<DateLabel>,
 }
 
 /// The bars of one day, as paths; the one of the part is drawn over the one of the whole.
 #[derive(Debug, Serialize)]
-struct Bar {
+struct ChartBar {
     /// The day and its numbers, which a browser shows under the pointer.
     title: String,
     whole: String,
@@ -139,7 +139,7 @@ impl GridLine {
 }
 
 /// Returns the bars of the days on which something was counted.
-fn bars(days: &[DayCount], most: u64, label: impl Fn(u64) -> String) -> Vec<Bar> {
+fn bars(days: &[DayCount], most: u64, label: impl Fn(u64) -> String) -> Vec<ChartBar> {
     let many = u64::try_from(days.len()).unwrap_or(u64::MAX).max(1);
     let room = WIDTH - LEFT;
     let counted = (0_u64..).zip(days).filter(|(_, day)| day.whole > 0);
@@ -150,7 +150,7 @@ fn bars(days: &[DayCount], most: u64, label: impl Fn(u64) -> String) -> Vec<Bar>
             0 => String::new(),
             height => format!("M{} {GROUND}v-{height}h{wide}v{height}z", LEFT + from + 1),
         };
-        Bar {
+        ChartBar {
             title: format!("{}: {} / {}", day.day, label(day.part), label(day.whole)),
             whole: path(day.whole),
             part: path(day.part.min(day.whole)),
