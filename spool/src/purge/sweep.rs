@@ -75,8 +75,8 @@ impl Tree {
     /// Returns false otherwise.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
         let is_it = || -> Result<bool> {
-            if self.pending.path(place).is_some() {
-                // A newer entry waits for the next batch.
+            if self.pending.path(place).is_some() || self.pending.has_left(place) {
+                // A newer entry waits for the next batch, or for the next opening.
                 return Ok(false);
             }
             Ok(self.newest_in_tree(place)?.is_some_and(|(_, entry)| entry.stored() == stored))

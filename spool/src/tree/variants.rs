@@ -341,6 +341,7 @@ impl Tree {
             Some(finished) => self.root.remove_file(&finished.path)?,
             None => false,
         };
+        removed |= self.discard_left(place.key(), Some(place.variant_name()));
         for path in self.names_of(place) {
             removed |= self.root.remove_file(&path)?;
             self.drop_overlay(&path)?;
@@ -368,6 +369,7 @@ impl Tree {
                 self.pending.remove(&finished.place);
                 removed |= self.root.remove_file(&finished.path)?;
             }
+            removed |= self.discard_left(place.key(), None);
             let single = self.root.join(place.single_path());
             removed |= self.root.remove_file(&single)?;
             self.drop_overlay(&single)?;
