@@ -149,6 +149,22 @@ fn number_of_versions_is_bounded() {
 }
 
 #[test]
+fn variants_are_found_among_all_their_versions() {
+    let disk = SimDisk::new();
+    let options = options(Durability::None, MAX_VERSIONS);
+    let (spool, _) = Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap();
+    let variants = ["de", "fr"].map(|text| place(URL).with_variant(text));
+    for number in 0..=MAX_VERSIONS {
+        for place in &variants {
+            support::store_at(&spool, place, number.to_string().as_bytes()).unwrap();
+        }
+    }
+    let names = disk.files(&root().join("http"));
+    assert_eq!(names.len(), 2 * (MAX_VERSIONS + 1));
+    assert_eq!(spool.entries(&place(URL)).unwrap().found.len(), 2);
+}
+
+#[test]
 fn owners_and_variants_have_separate_versions() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch, 9);

@@ -27,6 +27,7 @@ use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, parent};
+use crate::tree::versions::MAX_VERSIONS;
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
@@ -34,8 +35,12 @@ use wwwoffle_url::Key;
 /// spelling of the URL is removed, or else the oldest entry.
 pub const MAX_VARIANTS: usize = 16;
 
-/// The largest number of names read in a directory of variants. Only other programs leave more.
+/// The largest number of entries read in a directory of variants. Only other programs leave more.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
+
+/// The largest number of names read to find these entries: each may have all its versions beside it,
+/// and an update file beside each of these files.
+const MAX_NAMES_READ: usize = 2 * MAX_NAMES * (MAX_VERSIONS + 1);
 
 /// The order in which entries of a key are removed to make room. Entries of other spellings of the
 /// URL come first, because any client can create them; then the oldest.
@@ -132,12 +137,14 @@ impl KeyLookup {
 /// The names of variants in a directory.
 pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     let mut keys = Vec::new();
-    for name in names_if_any(disk, directory)?.take(2 * MAX_NAMES) {
+    for name in names_if_any(disk, directory)?.take(MAX_NAMES_READ) {
         let name = name?;
         let stem = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
         keys.extend(stem.and_then(|stem| stem.parse::<Key>().ok()));
+        if keys.len() == MAX_NAMES {
+            break;
+        }
     }
-    keys.truncate(MAX_NAMES);
     Ok(keys)
 }
 
