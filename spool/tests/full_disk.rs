@@ -175,6 +175,26 @@ fn an_unreadable_old_file_is_replaced() {
     }
 }
 
+/// Entries that wait for room are found after a restart on the full disk too, and do not return
+/// after they were deleted.
+#[test]
+fn a_restart_on_a_full_disk_keeps_entries_in_use() {
+    let (disk, spool) = full();
+    drop(spool);
+    let disk = disk.restarted();
+    disk.set_fault(Fault::Full);
+    let spool = open(&disk);
+    assert_all_there(&spool);
+    assert!(spool.flush().unwrap_err().is_full());
+    assert!(spool.remove(&place(URLS[0])).unwrap());
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    for spool in [&spool, &open(&disk.restarted())] {
+        let are_there = URLS.map(|url| spool.entry(&place(url)).unwrap().found().is_some());
+        assert_eq!(are_there, [false, true, true]);
+    }
+}
+
 /// Three finished entries that wait for their batch.
 fn stored() -> (SimDisk, Spool) {
     let disk = SimDisk::new();

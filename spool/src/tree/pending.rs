@@ -214,9 +214,12 @@ impl Pending {
     /// renamed.
     pub(crate) fn leave(&self, finished: &FinishedFile) {
         let mut gathering = lock(&self.gathering);
-        gathering.waiting.remove(&slot(&finished.place));
+        let slot = slot(&finished.place);
+        if gathering.waiting.get(&slot).is_some_and(|waiting| waiting.path == finished.path) {
+            gathering.waiting.remove(&slot);
+        }
         if gathering.left.len() < MAX_LEFT {
-            gathering.left.push((slot(&finished.place), finished.path.clone()));
+            gathering.left.push((slot, finished.path.clone()));
         }
     }
 
