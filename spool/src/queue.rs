@@ -415,7 +415,7 @@ impl Queue {
                 return Ok(FinishOutcome::Gone);
             }
             lock(&self.index).remove(&key);
-            self.tree.outbox.remove(&self.tree.root, key)
+            self.tree.outbox.remove(key)
         };
         self.batch(is_time);
         Ok(FinishOutcome::Gone)
