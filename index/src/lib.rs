@@ -416,7 +416,9 @@ impl Index {
     pub fn catch_up(&self, patience: Duration) -> bool {
         let work = &self.0.work;
         let wait = || work.wait_until_current(true, Some(patience)).is_ok() && work.is_level();
-        self.0.is_told && wait() && work.order(ReindexScope::Changed).is_ok() && wait()
+        // The search also finds changes that could not be written.
+        let may_search = self.0.is_told && (wait() || self.progress().is_behind);
+        may_search && work.order(ReindexScope::Changed).is_ok() && wait()
     }
 
     /// Waits until the index contains all changes so far, at most for `patience`. Returns whether

@@ -52,7 +52,7 @@ pub struct Progress {
     pub waiting: usize,
     /// Whether there are pages whose words are not indexed yet.
     pub has_unread: bool,
-    /// Whether a change is neither in the index nor recorded, because the disk was full.
+    /// Whether a change is neither in the index nor recorded, because the disk was full or failed.
     pub is_behind: bool,
 }
 

@@ -60,7 +60,8 @@ pub(crate) struct Worker {
     pub(crate) new: PathBuf,
     /// When the last attempt to build the index failed. `None` if it succeeded.
     pub(crate) failed: Option<Instant>,
-    /// Whether a change was neither indexed nor recorded, because the disk was full.
+    /// Whether a change was neither indexed nor recorded, because the disk was full or failed. The
+    /// next task begins with a walk, which finds the change.
     pub(crate) is_behind: bool,
     /// The keys that were postponed when changes were last applied.
     pub(crate) postponed: Vec<Key>,
@@ -92,6 +93,8 @@ impl Worker {
             }
             let is_order = matches!(task, Task::Order(_));
             let are_uses = matches!(task, Task::WriteUses);
+            let has_changes = matches!(task, Task::Changes(_) | Task::Uses(..) | Task::Walk);
+            let was_behind = self.is_behind;
             let begun = Instant::now();
             let done = self.run_task(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
@@ -99,6 +102,11 @@ impl Worker {
             self.work.update(|progress| progress.walked = None);
             if are_uses {
                 self.work.uses_done(done.is_ok());
+            }
+            // The task has taken the changes from the queue, and the mark of a walk that is due.
+            if done.as_ref().is_err_and(|error| !error.is_stopped()) && (has_changes || was_behind)
+            {
+                self.set_behind(true);
             }
             match done {
                 _ if is_order => self.work.finish_request(done.err()),

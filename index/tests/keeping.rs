@@ -101,6 +101,34 @@ fn an_entry_comes_in_long_before_its_batch() {
 }
 
 #[test]
+fn a_change_whose_commit_failed_comes_in_with_the_next_or_with_a_walk() {
+    let directory = tempfile::tempdir().unwrap();
+    let (spool, index) = two(directory.path());
+    let database = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
+    database.busy_timeout(PATIENCE).unwrap();
+    let store_without_index = |url: &str| {
+        let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries \
+                      BEGIN SELECT RAISE(ABORT, 'refused'); END";
+        database.execute_batch(refuse).unwrap();
+        let before = names(&index);
+        store(&spool, url, "title Three");
+        spool.flush().unwrap();
+        index.wait_until_current(false).unwrap();
+        assert_eq!((names(&index), index.faults().is_empty()), (before, false));
+        assert!(!index.is_level_within(Duration::ZERO), "a change is missing");
+        database.execute_batch("DROP TRIGGER refuse").unwrap();
+    };
+    store_without_index("http://c.example/3");
+    store(&spool, "http://d.example/4", "title Four");
+    settle(&spool, &index);
+    assert_eq!(names(&index)[2..], ["http://c.example/3", "http://d.example/4"]);
+    assert!(index.is_level_within(PATIENCE));
+    store_without_index("http://e.example/5");
+    assert!(index.catch_up(PATIENCE));
+    assert_eq!(names(&index).len(), 5);
+}
+
+#[test]
 fn an_update_of_a_large_entry_comes_in() {
     let directory = tempfile::tempdir().unwrap();
     let (spool, index) = two(directory.path());

@@ -32,8 +32,7 @@ use crate::error::{Result, SpoolFault};
 use crate::fs::names::names;
 use crate::fs::parallel::lock;
 use crate::fs::parent;
-use crate::queue::membership::RunId;
-use crate::queue::outgoing::{AttemptState, Outgoing, OutgoingSummary, RequestKind};
+use crate::queue::outgoing::{AttemptState, Outgoing, OutgoingSummary};
 use crate::queue::seal::Vault;
 use crate::tree::Tree;
 use crate::tree::recover::Recovery;
@@ -415,34 +414,10 @@ impl Queue {
                 return Ok(FinishOutcome::Gone);
             }
             lock(&self.index).remove(&key);
-            self.tree.outbox.remove(&self.tree.root, key)
+            self.tree.outbox.remove(key)
         };
         self.batch(is_time);
         Ok(FinishOutcome::Gone)
-    }
-
-    /// Removes a run from every request. A request that only this run needs is removed. Returns the
-    /// number of removed requests.
-    ///
-    /// # Errors
-    ///
-    /// If the disk fails or is full; earlier removals stay done.
-    pub fn forget_run(&self, run: RunId) -> Result<u64> {
-        let is_of = |request: &OutgoingSummary| request.runs.iter().any(|member| member.run == run);
-        let mut keys = Vec::new();
-        self.visit(|request| keys.extend(is_of(request).then(|| request.place.key())));
-        let mut count = 0;
-        for key in keys {
-            let _changing = lock(&self.tree.outbox.changing);
-            let RequestFile::Valid(mut request) = self.read(&key)? else { continue };
-            request.summary.runs.retain(|member| member.run != run);
-            if request.summary.runs.is_empty() && request.summary.kind == RequestKind::Recursive {
-                count += u64::from(self.remove_file(&key)?);
-            } else {
-                self.write(&request)?;
-            }
-        }
-        Ok(count)
     }
 
     fn read(&self, key: &Key) -> Result<RequestFile<Outgoing>> {

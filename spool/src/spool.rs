@@ -146,8 +146,8 @@ impl Spool {
     ///
     /// # Errors
     ///
-    /// The first of the [`Spool::failures`]; the others are dropped. [`Error::is_full`] if an entry
-    /// still waits for room.
+    /// The first of the [`Spool::failures`]; the others are dropped. [`Error::is_full`] or
+    /// [`Error::is_out_of_files`] if an entry still waits for its name.
     pub fn flush(&self) -> Result<()> {
         self.tree().write_batch();
         let failure = self.failures().into_iter().next();

@@ -49,6 +49,7 @@ use crate::fs::parallel::{self, lock};
 use crate::fs::{DiskFile, parent};
 use crate::notes::collections::CollectionsLock;
 use crate::notes::pins::PinLock;
+use wwwoffle_url::Key;
 
 /// The number of attempts of a lookup if an entry is being renamed. After these, the lookup blocks
 /// renames.
@@ -344,8 +345,9 @@ impl Tree {
     }
 
     /// Renames every finished file into place and syncs it. If there is no room for the name of a
-    /// file, the file stays durably in `tmp/` until the next batch. A file that cannot be stored
-    /// for another reason is discarded. Each reason is recorded as a failure once.
+    /// file, or the process has too many open files, the file stays durably in `tmp/` until the next
+    /// batch. A file that cannot be renamed for another reason stays there until the next opening. A
+    /// file that cannot be synced is discarded. Each reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
         self.write_waiting();
@@ -360,6 +362,8 @@ impl Tree {
         let mut synced = Vec::new();
         // Whether a newer response, which is not durable yet, has replaced one of this batch.
         let mut is_superseded = false;
+        // Whether a file of this batch stays in `tmp/` until the next opening.
+        let mut has_left = false;
         let waiting = self.pending.snapshot();
         let (held, unsynced): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|finished| self.pending.is_held(finished));
@@ -390,10 +394,10 @@ impl Tree {
                     changed.push((finished, path));
                 }
                 // Lookups read the file below `tmp/`, and the next opening would find it there.
-                Err(error)
-                    if error.is_full() && self.pending.hold_for_room(&self.root, &finished) => {}
+                Err(error) if self.pending.hold(&self.root, &finished, &error) => {}
                 Err(error) => {
-                    self.forget_and_remove(&finished);
+                    self.pending.leave(&finished);
+                    has_left = true;
                     failures.push(error);
                 }
             }
@@ -413,7 +417,7 @@ impl Tree {
         }
         let is_short = self.pending.update_shortage();
         let outbox = if is_short { self.outbox.without_removals(outbox) } else { outbox };
-        if is_short {
+        if is_short || has_left {
             // The disk may stay full for long, so the names below `tmp/` must survive a power
             // failure.
             failures.extend(self.root.sync_dir(&self.root.join(TMP)).err());
@@ -452,16 +456,26 @@ impl Tree {
         }
     }
 
-    /// Discards a finished file that cannot be stored. Returns false if it was already replaced.
+    /// Discards a finished file that cannot be synced. Returns false if it was already replaced.
     fn discard(&self, finished: &FinishedFile) -> bool {
         let _told = self.changing(&finished.place);
         let _commit = lock(&self.commit);
-        self.pending.is_newest(finished) && self.forget_and_remove(finished)
+        let is_newest = self.pending.is_newest(finished);
+        if is_newest {
+            self.pending.remove(&finished.place);
+            self.root.discard(&finished.path);
+        }
+        is_newest
     }
 
-    fn forget_and_remove(&self, finished: &FinishedFile) -> bool {
-        self.pending.remove(&finished.place);
-        self.root.discard(&finished.path);
-        true
+    /// Removes the files of a key that were left in `tmp/`; only those of one variant if `variant` is
+    /// given. Returns whether there was one.
+    pub(crate) fn discard_left(&self, key: Key, variant: Option<Key>) -> bool {
+        let left = self.pending.take_left(key, variant);
+        for path in &left {
+            self.root.discard(path);
+            self.root.leaves_tmp();
+        }
+        !left.is_empty()
     }
 }

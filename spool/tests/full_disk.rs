@@ -1,4 +1,5 @@
-//! Entries finished on a full disk, without room for their names. They were served, so they stay.
+//! Entries that cannot get their names: the disk is full, the process has too many open files, or a
+//! directory fails. They were served, so they stay.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{body, entry, head, options, outgoing, place, store};
-use wwwoffle_spool::{Durability, RequestKind, Spool};
+use wwwoffle_spool::{Durability, Options, RequestKind, Spool, Versions};
 
 const URLS: [&str; 3] = ["http://a.example/", "http://b.example/", "http://b.example/other"];
 
@@ -80,9 +81,12 @@ fn nothing_is_stored_after_a_write_that_failed() {
         for is_followed in [false, true] {
             let mut writer = spool.begin(&place(URLS[0]), entry(&head(200))).unwrap();
             let _tail = is_followed.then(|| writer.tail().unwrap());
-            disk.set_fault(Fault::Fail(0, ErrorKind::StorageFull));
+            // A collected body is written at the end, after a look at both names of the present entry.
+            let is_collected = length == 100 && !is_followed;
+            let calls = if is_collected { 2 } else { 0 };
+            disk.set_fault(Fault::Fail(calls, ErrorKind::StorageFull));
             let is_written = writer.write(&vec![b'x'; length]).is_ok();
-            assert_eq!(is_written, length == 100 && !is_followed);
+            assert_eq!(is_written, is_collected);
             assert!(writer.finish(None).is_err(), "{length} {is_followed}");
             assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none());
             assert!(disk.files(Path::new("/spool/tmp")).is_empty());
@@ -122,4 +126,93 @@ fn requests_stay_and_are_added_on_a_full_disk() {
     spool.queue().finish(&request).unwrap();
     assert!(spool.flush().unwrap_err().is_full());
     assert_eq!(requests(), 2, "the old one stays, and the new one has come");
+}
+
+/// Each call of a batch fails once, after the files were synced. No entry is deleted.
+#[test]
+fn too_many_open_files_lose_no_entry() {
+    for call in calls_of_a_batch() {
+        let (disk, spool) = stored();
+        disk.set_fault(Fault::OutOfFiles(call));
+        let _failure = spool.flush();
+        disk.set_fault(Fault::Never);
+        assert_all_there(&spool);
+        spool.flush().unwrap();
+        assert_all_there(&spool);
+        assert_eq!(disk.files(Path::new("/spool/http")).len(), URLS.len(), "call {call}");
+    }
+}
+
+#[test]
+fn entries_that_cannot_be_named_come_back_unless_they_were_deleted() {
+    for call in calls_of_a_batch() {
+        let (disk, spool) = stored();
+        disk.set_fault(Fault::Fail(call, ErrorKind::PermissionDenied));
+        let _failure = spool.flush();
+        disk.set_fault(Fault::Never);
+        assert_all_there(&open(&disk.restarted()));
+        spool.remove(&place(URLS[0])).unwrap();
+        spool.remove_variant(&place(URLS[1])).unwrap();
+        let after = open(&disk.restarted());
+        let are_there = URLS.map(|url| after.entry(&place(url)).unwrap().found().is_some());
+        assert_eq!(are_there, [false, false, true], "call {call}");
+    }
+}
+
+#[test]
+fn an_unreadable_old_file_is_replaced() {
+    let disk = SimDisk::new();
+    let options = Options { versions: Versions::from_rule(|_| 3), ..options(Durability::Batch) };
+    let open = |disk: &SimDisk| {
+        Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options).unwrap().0
+    };
+    let spool = open(&disk);
+    store(&spool, URLS[0], b"old").unwrap();
+    spool.flush().unwrap();
+    disk.set_unreadable(&Path::new("/spool").join(place(URLS[0]).relative_path()));
+    store(&spool, URLS[0], b"new").unwrap();
+    assert!(spool.flush().is_err(), "the damage is reported");
+    for spool in [&spool, &open(&disk.restarted())] {
+        let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+        assert_eq!(body(&found).as_deref(), Some(&b"new"[..]));
+    }
+}
+
+/// Entries that wait for room are found after a restart on the full disk too, and do not return
+/// after they were deleted.
+#[test]
+fn a_restart_on_a_full_disk_keeps_entries_in_use() {
+    let (disk, spool) = full();
+    drop(spool);
+    let disk = disk.restarted();
+    disk.set_fault(Fault::Full);
+    let spool = open(&disk);
+    assert_all_there(&spool);
+    assert!(spool.flush().unwrap_err().is_full());
+    assert!(spool.remove(&place(URLS[0])).unwrap());
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    for spool in [&spool, &open(&disk.restarted())] {
+        let are_there = URLS.map(|url| spool.entry(&place(url)).unwrap().found().is_some());
+        assert_eq!(are_there, [false, true, true]);
+    }
+}
+
+/// Three finished entries that wait for their batch.
+fn stored() -> (SimDisk, Spool) {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    for url in URLS {
+        store(&spool, url, url.as_bytes()).unwrap();
+    }
+    (disk, spool)
+}
+
+/// The disk calls of a batch after those that sync the files.
+fn calls_of_a_batch() -> std::ops::Range<u64> {
+    let (disk, spool) = stored();
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    assert!(disk.calls() > 2 * 3);
+    3..disk.calls()
 }

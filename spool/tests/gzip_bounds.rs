@@ -170,8 +170,10 @@ fn compression_continues_after_a_failed_entry() {
                         matches!(failure, CompressFailure::Failed(_)),
                         "at {call}: {failure:?}"
                     );
-                    assert_eq!((all.looked, all.failed), (COUNT, 1), "at {call}");
-                    assert!(all.entries >= COUNT - 1, "at {call}: {all:?}");
+                    // The directory of a scheme, with all its hosts, can fail too.
+                    let is_walked = all.looked >= COUNT && all.entries >= COUNT - 1;
+                    let has_none = (all.looked, all.entries) == (1, 0);
+                    assert!(all.failed == 1 && (is_walked || has_none), "at {call}: {all:?}");
                     others += 1;
                 }
                 Err(error) => {

@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 use support::place;
 use support::sim::{Fault, SimDisk};
-use wwwoffle_spool::purge::{SizedEntry, space};
-use wwwoffle_spool::{Durability, NewSegment, Options, Place, Reader, Result, Spool, Versions};
+use wwwoffle_spool::purge::{SizedEntry, SweepStep, space};
+use wwwoffle_spool::{
+    Durability, NewSegment, Options, Place, Reader, Result, RewriteBounds, Spool, Versions,
+};
 
 const DURABILITIES: [Durability; 3] = [Durability::Each, Durability::Batch, Durability::None];
 
@@ -309,6 +311,37 @@ fn check(disk: &SimDisk, durability: Durability, what: &str) {
         }
     }
     assert_eq!(spool.pins().unwrap().len(), 1, "{what}: pins");
+}
+
+/// One entry file that cannot be read delays neither the purge of the other directories nor a list
+/// of what there is to purge.
+#[test]
+fn an_unreadable_file_stops_no_purge() {
+    let disk = SimDisk::new();
+    let spool = open_sim(&disk, Durability::None).unwrap();
+    let places = ["http://a/1", "http://b/1", "http://c/1"].map(place);
+    for place in &places {
+        support::store_at(&spool, place, b"old").unwrap();
+    }
+    disk.set_unreadable(&root().join(places[1].relative_path()));
+    let (read, failed): (Vec<_>, Vec<_>) = spool.candidates().unwrap().partition(Result::is_ok);
+    assert_eq!((read.len(), failed.len()), (2, 1));
+    let (mut sweep, mut all) = (spool.sweep().unwrap(), SweepStep::default());
+    loop {
+        let step = sweep.step(|_| true).unwrap();
+        all.failed += step.failed;
+        all.removed.count += step.removed.count;
+        if step.looked == 0 {
+            break;
+        }
+    }
+    assert_eq!((all.removed.count, all.failed), (2, 1));
+    assert!(sweep.failure().is_some() && sweep.failure().is_none());
+    let mut compression = spool.compression().unwrap();
+    let bounds = RewriteBounds::new(0, &|| None, &|| true);
+    assert_eq!(compression.step(|_| true, &bounds).unwrap().failed, 1);
+    let left = disk.files(&root().join("http"));
+    assert_eq!(left, [root().join(places[1].relative_path())]);
 }
 
 #[test]

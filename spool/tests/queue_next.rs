@@ -319,6 +319,41 @@ fn check(disk: &SimDisk, what: &str) {
     assert_eq!(spool.queue().list().len(), disk.files(&root().join("outgoing")).len(), "{what}");
 }
 
+/// While a batch that removes the request of a page is synced, a request that follows from the page
+/// is fetched. Until that response is durable, the request must be.
+#[test]
+fn a_request_fetched_during_the_sync_of_its_addition_is_kept() {
+    let disk = SimDisk::new();
+    let options = options(Durability::Batch);
+    let open =
+        |disk: &SimDisk| Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0;
+    let spool = open(&disk);
+    let (page, next) =
+        (outgoing(URL, RequestKind::Page), outgoing("http://a/next", RequestKind::Recursive));
+    spool.queue().add(&page).unwrap();
+    support::store(&spool, URL, b"page").unwrap();
+    spool.queue().add_next(&next).unwrap();
+    spool.queue().finish(&page).unwrap();
+    let (same, its) = (spool.clone(), next.clone());
+    disk.set_before_sync(move || {
+        support::store(&same, "http://a/next", b"next").unwrap();
+        same.queue().finish(&its).unwrap();
+    });
+    spool.flush().unwrap();
+    assert!(spool.queue().is_empty());
+    for seed in 0..32 {
+        let after = open(&disk.after_power_cut(seed));
+        let is_stored = after.entry(&place("http://a/next")).unwrap().found().is_some();
+        assert!(is_stored || !after.queue().is_empty(), "seed {seed}: both are lost");
+    }
+    spool.flush().unwrap();
+    let after = open(&disk.restarted());
+    assert!(after.queue().is_empty());
+    assert!(after.entry(&place("http://a/next")).unwrap().found().is_some());
+    assert!(disk.files(&root().join("outgoing")).is_empty());
+    assert!(disk.files(&root().join("tmp")).is_empty());
+}
+
 #[test]
 fn the_time_of_the_newer_request_counts() {
     let root = tempfile::tempdir().unwrap();

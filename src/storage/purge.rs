@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tracing::info;
+use tracing::{info, warn};
 use wwwoffle_config::Config;
 use wwwoffle_index::Index;
 use wwwoffle_spool::purge::plan::{Fate, KeepReason, Plan, Planner, PurgeLimits, PurgeReason, Sum};
@@ -144,7 +144,9 @@ pub fn purge(
     let room = || space(spool.root()).ok();
     if what == PurgeTask::ForRoom {
         // Deleted entries, which can still be restored, are removed before stored ones.
-        spool.forget_removed(0)?;
+        if let Err(error) = spool.forget_removed(0) {
+            warn!(error = error_chain(&error), "cannot delete the files of earlier removals");
+        }
     }
     let mut policy = PurgePolicy::new(config, spool.pins()?, Uses::default(), local);
     let limits = limits(&policy, what, room());
@@ -206,20 +208,31 @@ fn plan_by_walking(
     mut packing: Option<&mut compress::CompressionPlan>,
     go_on: &dyn Fn(u64) -> bool,
 ) -> Result<Plan, NotPurged> {
-    let mut planner = Planner::new(limits, now);
+    let (mut planner, mut unread) = (Planner::new(limits, now), None);
     let (mut looked, mut candidates) = (0, spool.candidates()?);
     loop {
         let before = looked;
         for found in candidates.by_ref().take(AT_ONCE) {
-            let found = found?;
+            looked += 1;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    unread.get_or_insert(error);
+                    continue;
+                }
+            };
             let candidate = policy.candidate(&found);
             if let Some(packing) = &mut packing {
                 packing.count(policy, &found, &candidate);
             }
             planner.add(&candidate);
-            looked += 1;
         }
         if looked == before {
+            if let Some(error) = unread {
+                let error = error_chain(&error);
+                warn!(error, "the plan lacks entries that cannot be read: no sub-resource goes");
+                planner.keep_parts();
+            }
             return Ok(planner.plan());
         }
         if !go_on(looked) {
@@ -235,7 +248,8 @@ fn remove_entries(
     mut news: NewEntries<'_>,
     go_on: impl Fn(u64) -> bool,
 ) -> Result<Sum, NotPurged> {
-    let (mut removed, mut looked, mut sweep) = (Sum::default(), 0, spool.sweep()?);
+    let (mut removed, mut looked, mut failed) = (Sum::default(), 0, 0);
+    let mut sweep = spool.sweep()?;
     if plan.removed_sum().count == 0 {
         return Ok(removed);
     }
@@ -250,7 +264,12 @@ fn remove_entries(
         removed.count += step.removed.count;
         removed.bytes = removed.bytes.saturating_add(step.removed.bytes);
         looked += step.looked;
+        failed += step.failed;
         if step.looked == 0 {
+            if let Some(error) = sweep.failure() {
+                let error = error_chain(&error);
+                warn!(failed, error, "some entries could not be read or removed, and stay");
+            }
             return Ok(removed);
         }
         if !go_on(looked) {

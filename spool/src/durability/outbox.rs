@@ -95,24 +95,27 @@ impl Outbox {
         }
     }
 
-    /// Adds a request to the next batch, and cancels its removal. Returns whether the batch is due.
-    /// The caller holds `changing`.
+    /// Adds a request to the next batch, and cancels its removal and an earlier addition. Returns
+    /// whether the batch is due. The caller holds `changing`.
     pub(crate) fn add(&self, root: &Root, key: Key, bytes: &[u8]) -> Result<bool> {
         let (path, file) = root.create_tmp()?;
         if let Err(error) = file.write_all_at(bytes, 0) {
             let _ = root.disk.remove_file(&path);
             return Err(Error::disk("write", &request_path(&root.path, &key), error));
         }
+        self.cancel(root, &key);
         let mut due = lock(&self.due);
-        due.removed.remove(&key);
         due.added.insert(key, NewRequest { path, file });
         Ok(due.is_time())
     }
 
-    /// Adds the removal of a request to the next batch, and cancels its addition. Returns whether
-    /// the batch is due. The caller holds `changing`.
-    pub(crate) fn remove(&self, root: &Root, key: Key) -> bool {
-        self.cancel(root, &key);
+    /// Adds the removal of a request to the next batch. Returns whether the batch is due. The caller
+    /// holds `changing`.
+    ///
+    /// A waiting addition is not cancelled. A batch that is being written may need it: if that batch
+    /// removes the request from which this one follows, this one must be durable until its response
+    /// is.
+    pub(crate) fn remove(&self, key: Key) -> bool {
         let mut due = lock(&self.due);
         due.changes += 1;
         let change = due.changes;
@@ -137,22 +140,39 @@ impl Outbox {
     /// Writes the new requests to disk. If `is_durable`, also removes the files of fetched ones:
     /// their responses must be durable. Otherwise the removals wait for the next batch.
     pub(crate) fn write(&self, root: &Root, taken: &DueBatch, is_durable: bool) -> Result<()> {
+        let removed: HashMap<Key, u64> =
+            taken.removed.iter().filter(|_| is_durable).copied().collect();
+        // A request that was added and fetched since the last batch needs no file.
+        let (fetched, added): (Vec<_>, Vec<_>) =
+            taken.added.iter().partition(|(key, _)| removed.contains_key(key));
         let threads = root.disk.waits_at_once();
-        let done = parallel::for_each(&taken.added, threads, |(_, added)| added.file.sync());
-        for ((key, _), done) in taken.added.iter().zip(done) {
+        let done = parallel::for_each(&added, threads, |(_, added)| added.file.sync());
+        for ((key, _), done) in added.iter().zip(done) {
             done.map_err(|error| Error::disk("write", &request_path(&root.path, key), error))?;
         }
-        for (key, added) in &taken.added {
+        // Whether a request was fetched and added again in the meantime. Neither form is durable.
+        let mut is_readded = false;
+        for (key, added) in &added {
+            let _changing = lock(&self.changing);
+            match self.path(key) {
+                Some(path) if path == added.path => {
+                    root.rename_into_place(&added.path, &request_path(&root.path, key))?;
+                    lock(&self.due).added.remove(key);
+                }
+                now => is_readded |= now.is_some(),
+            }
+        }
+        if !added.is_empty() {
+            root.sync_dir(&root.join(OUTGOING))?;
+        }
+        for (key, added) in fetched {
             let _changing = lock(&self.changing);
             if self.path(key).as_ref() == Some(&added.path) {
-                root.rename_into_place(&added.path, &request_path(&root.path, key))?;
+                root.remove_file(&added.path)?;
                 lock(&self.due).added.remove(key);
             }
         }
-        if !taken.added.is_empty() {
-            root.sync_dir(&root.join(OUTGOING))?;
-        }
-        for (key, change) in taken.removed.iter().filter(|_| is_durable) {
+        for (key, change) in removed.iter().filter(|_| !is_readded) {
             let _changing = lock(&self.changing);
             if lock(&self.due).removed.get(key) == Some(change) {
                 root.remove_file(&request_path(&root.path, key))?;

@@ -97,8 +97,13 @@ impl FileCheck<'_> {
                 .text(path, pins::MAX_FILE, pins::reason)
                 .map(|fault| fault.map(|fault| FileFault { remedy: Remedy::Nothing, ..fault })),
         };
-        // If one file is unreadable, the others are still checked.
-        judged.unwrap_or_else(|error| Some(unreadable(&error)))
+        // If one file is unreadable, the others are still checked. An unreadable entry may refer to a
+        // shared body.
+        judged.unwrap_or_else(|error| {
+            let is_entry = matches!(role, FileRole::Entry | FileRole::Resting);
+            self.bodies.borrow_mut().is_blind |= is_entry;
+            Some(unreadable(&error))
+        })
     }
 
     /// Reads an entry. Returns the entry or its fault; `None` if the file is gone.

@@ -21,7 +21,7 @@ pub struct SizedEntry {
 }
 
 /// The entries of a spool, directory by directory. Entries in the current batch are not included,
-/// because they are too new to be purged.
+/// because they are too new to be purged. After the error of a directory the next ones follow.
 pub struct Candidates {
     /// Whether any body of the spool is shared.
     has_bodies: bool,

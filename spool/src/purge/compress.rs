@@ -17,7 +17,7 @@ const AT_ONCE: usize = 64;
 /// The result of one step. Bytes are disk usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CompressStep {
-    /// The number of entries visited; 0 at the end.
+    /// The number of entries and unreadable directories visited; 0 at the end.
     pub looked: u64,
     /// The number of entries that were compressed, or of which an older version was.
     pub entries: u64,
@@ -25,7 +25,8 @@ pub struct CompressStep {
     pub before: u64,
     /// The disk usage of these files now.
     pub after: u64,
-    /// The number of entries that could not be compressed, or of which an older version could not.
+    /// The number of entries that could not be compressed, or of which an older version could not,
+    /// and of directories that could not be read.
     pub failed: u64,
     /// Whether `go_on` of the [`RewriteBounds`] has stopped the work.
     pub is_stopped: bool,
@@ -82,7 +83,7 @@ impl CompressionPass {
     ///
     /// # Errors
     ///
-    /// If the disk is full, or the spool cannot be walked. Earlier work stays done.
+    /// If the disk is full. Earlier work stays done.
     pub fn step(
         &mut self,
         mut is_meant: impl FnMut(&SizedEntry) -> bool,
@@ -90,8 +91,16 @@ impl CompressionPass {
     ) -> Result<CompressStep> {
         let mut step = CompressStep::default();
         for found in self.candidates.by_ref().take(AT_ONCE) {
-            let found = found?;
             step.looked += 1;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) if error.is_full() => return Err(error),
+                Err(error) => {
+                    step.failed += 1;
+                    self.failure.get_or_insert(CompressFailure::Failed(error));
+                    continue;
+                }
+            };
             if !is_meant(&found) {
                 continue;
             }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::candidates::{Candidates, SizedEntry};
 use super::plan::Sum;
 use crate::entry::place::Place;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fs::parallel::lock;
 use crate::fs::parent;
 use crate::notes::pins::PinCache;
@@ -21,10 +21,12 @@ const AT_ONCE: usize = 256;
 /// The result of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SweepStep {
-    /// The number of entries visited; 0 at the end.
+    /// The number of entries and unreadable directories visited; 0 at the end.
     pub looked: u64,
     /// The number and size of the removed entries.
     pub removed: Sum,
+    /// The number of directories that could not be read, and of entries that could not be removed.
+    pub failed: u64,
 }
 
 /// A walk through the entries of a spool that removes the chosen ones.
@@ -37,36 +39,57 @@ pub struct Sweep {
     session: Arc<Session>,
     candidates: Candidates,
     pins: PinCache,
+    failure: Option<Error>,
 }
 
 impl Sweep {
     pub(crate) fn new(session: Arc<Session>) -> Result<Sweep> {
         let candidates = Candidates::new(&session.tree.walk())?;
-        Ok(Sweep { session, candidates, pins: PinCache::default() })
+        Ok(Sweep { session, candidates, pins: PinCache::default(), failure: None })
     }
 
-    /// Visits the next entries and removes those for which `goes` is true.
+    /// Visits the next entries and removes those for which `goes` is true. After a failure the other
+    /// entries are still visited.
     ///
     /// # Errors
     ///
-    /// If the disk fails, or the pins cannot be read. Earlier removals stay done.
+    /// If the pins cannot be read. Earlier removals stay done.
     pub fn step(&mut self, mut goes: impl FnMut(&SizedEntry) -> bool) -> Result<SweepStep> {
         let mut step = SweepStep::default();
         for found in self.candidates.by_ref().take(AT_ONCE) {
-            let found = found?;
             step.looked += 1;
+            let found = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    step.failed += 1;
+                    self.failure.get_or_insert(error);
+                    continue;
+                }
+            };
             let (place, stored) = (&found.summary.place, found.summary.stored);
             if !goes(&found) {
                 continue;
             }
             let tree = &self.session.tree;
-            let remove = || tree.remove_stored(place, stored);
+            let failure = &mut self.failure;
+            let remove = || {
+                Ok(tree.remove_stored(place, stored).unwrap_or_else(|error| {
+                    step.failed += 1;
+                    failure.get_or_insert(error);
+                    false
+                }))
+            };
             // The pins are read now, and cannot change while this entry is removed.
             if tree.pins.unless_pinned(&tree.root, &mut self.pins, place.url(), remove)? {
                 step.removed.add(found.size);
             }
         }
         Ok(step)
+    }
+
+    /// Returns the first failure since the last call.
+    pub fn failure(&mut self) -> Option<Error> {
+        self.failure.take()
     }
 }
 
@@ -75,8 +98,8 @@ impl Tree {
     /// Returns false otherwise.
     fn remove_stored(&self, place: &Place, stored: Timestamp) -> Result<bool> {
         let is_it = || -> Result<bool> {
-            if self.pending.path(place).is_some() {
-                // A newer entry waits for the next batch.
+            if self.pending.path(place).is_some() || self.pending.has_left(place) {
+                // A newer entry waits for the next batch, or for the next opening.
                 return Ok(false);
             }
             Ok(self.newest_in_tree(place)?.is_some_and(|(_, entry)| entry.stored() == stored))

@@ -193,7 +193,8 @@ impl Spool {
         if is_full { Err(full()) } else { Ok(()) }
     }
 
-    /// Returns an iterator over the entries, each with its disk usage.
+    /// Returns an iterator over the entries, each with its disk usage. A directory that cannot be read
+    /// is one error, and the others follow.
     ///
     /// # Errors
     ///

@@ -1,12 +1,14 @@
 //! The batch: finished entries that readers find already, but that are not renamed into place yet.
 
 use crate::durability::Root;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use crate::entry::place::Place;
 use crate::error::Error;
@@ -30,9 +32,12 @@ fn max_pending() -> usize {
     (limit / 8).clamp(1, MAX_PENDING)
 }
 
-/// The largest number of finished entries that wait for room on a full disk, each with its file
-/// open.
+/// The largest number of finished entries that wait for room or for free file descriptors, each
+/// with its file open.
 const MAX_HELD: usize = MAX_PENDING / 8;
+
+/// The largest number of files left in `tmp/` that a removal finds. Only a failing disk causes more.
+const MAX_LEFT: usize = 10_000;
 
 /// The finished entries that wait for their names.
 #[derive(Debug)]
@@ -58,17 +63,42 @@ type VariantKey = (Key, Key);
 #[derive(Debug, Default)]
 struct Batch {
     waiting: BTreeMap<VariantKey, FinishedFile>,
-    /// Files that are durable, but could not be renamed because the disk is full.
-    short_of_room: HashSet<PathBuf>,
+    /// Files that are durable, but could not be renamed for now.
+    held: HashMap<PathBuf, Shortage>,
+    /// Files that could not be renamed, and that the next opening finds in `tmp/`.
+    left: Vec<(VariantKey, PathBuf)>,
     /// Whether a change other than an entry waits for the next batch.
     is_requested: bool,
     stopping: bool,
 }
 
+/// What the next attempt to rename a file needs.
+#[derive(Debug, Clone, Copy)]
+enum Shortage {
+    Room,
+    Descriptors,
+}
+
+impl Shortage {
+    fn of(error: &Error) -> Option<Shortage> {
+        let descriptors = || error.is_out_of_files().then_some(Shortage::Descriptors);
+        error.is_full().then_some(Shortage::Room).or_else(descriptors)
+    }
+
+    /// The error of the file at `path`.
+    fn error(self, path: &Path) -> Error {
+        let source = match self {
+            Shortage::Room => ErrorKind::StorageFull.into(),
+            Shortage::Descriptors => rustix::io::Errno::MFILE.into(),
+        };
+        Error::disk("rename", path, source)
+    }
+}
+
 impl Batch {
-    /// The number of entries that do not wait for room.
+    /// The number of entries that are not held.
     fn ready(&self) -> usize {
-        self.waiting.len().saturating_sub(self.short_of_room.len())
+        self.waiting.len().saturating_sub(self.held.len())
     }
 }
 
@@ -76,6 +106,11 @@ impl Pending {
     /// The path of the file of this place, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
         lock(&self.gathering).waiting.get(&slot(place)).map(|finished| finished.path.clone())
+    }
+
+    /// When the waiting entry of this place was finished.
+    pub(crate) fn stored(&self, place: &Place) -> Option<Timestamp> {
+        lock(&self.gathering).waiting.get(&slot(place)).map(|finished| finished.stored)
     }
 
     /// The waiting entries of a key, whatever their variant.
@@ -139,48 +174,73 @@ impl Pending {
         newest.is_some_and(|newest| newest.path == finished.path)
     }
 
-    /// Leaves a synced entry for the next batch, because the disk has no room for its name. Only
-    /// the first such error is recorded as a failure, not one for each batch. Returns false if the
-    /// number of waiting entries has reached its limit.
-    pub(crate) fn hold_for_room(&self, root: &Root, finished: &FinishedFile) -> bool {
+    /// Leaves a synced entry for the next batch, because the disk is full or the process has too many
+    /// open files. Only the first such error is recorded as a failure, not one for each batch.
+    /// Returns false after another error, or if the number of held entries has reached its limit.
+    pub(crate) fn hold(&self, root: &Root, finished: &FinishedFile, error: &Error) -> bool {
+        let Some(shortage) = Shortage::of(error) else { return false };
         let most = MAX_HELD.min(self.max);
         let (is_first, is_held) = {
-            let short_of_room = &mut lock(&self.gathering).short_of_room;
-            let is_first = short_of_room.is_empty();
-            let has_place = short_of_room.len() < most || short_of_room.contains(&finished.path);
+            let held = &mut lock(&self.gathering).held;
+            let is_first = held.is_empty();
+            let has_place = held.len() < most || held.contains_key(&finished.path);
             if has_place {
-                short_of_room.insert(finished.path.clone());
+                held.insert(finished.path.clone(), shortage);
             }
             (is_first, has_place)
         };
         if is_first {
-            root.record_failure(disk_full_error(&finished.path));
+            root.record_failure(shortage.error(&finished.path));
         }
         is_held
     }
 
-    /// Whether an entry is synced and waits for room on the disk.
+    /// Whether an entry is synced and held.
     pub(crate) fn is_held(&self, finished: &FinishedFile) -> bool {
-        lock(&self.gathering).short_of_room.contains(&finished.path)
+        lock(&self.gathering).held.contains_key(&finished.path)
     }
 
-    /// Updates the set of entries that wait for room, after a batch. Returns whether any entry
-    /// still waits.
+    /// Updates the set of held entries, after a batch. Returns whether any entry still waits.
     pub(crate) fn update_shortage(&self) -> bool {
         let mut gathering = lock(&self.gathering);
-        let Batch { waiting, short_of_room, .. } = &mut *gathering;
-        if !short_of_room.is_empty() {
+        let Batch { waiting, held, .. } = &mut *gathering;
+        if !held.is_empty() {
             let here: HashSet<_> = waiting.values().map(|finished| &finished.path).collect();
-            short_of_room.retain(|path| here.contains(path));
+            held.retain(|path, _| here.contains(path));
         }
-        !short_of_room.is_empty()
+        !held.is_empty()
     }
 
-    /// The error of an entry that still waits after a batch because there is no room for its name.
+    /// The error of an entry that still waits after a batch.
     pub(crate) fn shortage(&self) -> Option<Error> {
         let gathering = lock(&self.gathering);
-        let path = gathering.short_of_room.iter().next()?;
-        Some(disk_full_error(path))
+        gathering.held.iter().next().map(|(path, shortage)| shortage.error(path))
+    }
+
+    /// Forgets an entry whose file stays in `tmp/` for the next opening, because it cannot be
+    /// renamed.
+    pub(crate) fn leave(&self, finished: &FinishedFile) {
+        let mut gathering = lock(&self.gathering);
+        let slot = slot(&finished.place);
+        if gathering.waiting.get(&slot).is_some_and(|waiting| waiting.path == finished.path) {
+            gathering.waiting.remove(&slot);
+        }
+        if gathering.left.len() < MAX_LEFT {
+            gathering.left.push((slot, finished.path.clone()));
+        }
+    }
+
+    /// Whether a file of this place was left in `tmp/`.
+    pub(crate) fn has_left(&self, place: &Place) -> bool {
+        lock(&self.gathering).left.iter().any(|(of, _)| *of == slot(place))
+    }
+
+    /// Returns the files of a key that were left in `tmp/`, and forgets them; only those of one
+    /// variant if `variant` is given.
+    pub(crate) fn take_left(&self, key: Key, variant: Option<Key>) -> Vec<PathBuf> {
+        let is_meant = |(of, its): &VariantKey| *of == key && variant.is_none_or(|one| one == *its);
+        let left = &mut lock(&self.gathering).left;
+        left.extract_if(.., |(slot, _)| is_meant(slot)).map(|(_, path)| path).collect()
     }
 
     /// Every waiting entry, the oldest first.
@@ -219,10 +279,6 @@ impl Pending {
         gathering.is_requested = false;
         !gathering.stopping
     }
-}
-
-fn disk_full_error(path: &Path) -> Error {
-    Error::disk("rename", path, ErrorKind::StorageFull.into())
 }
 
 fn slot(place: &Place) -> VariantKey {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use crate::durability::TMP;
 use crate::durability::tmp::is_rewrite;
+use crate::durability::{Durability, TMP};
 use crate::entry::body::is_whole;
 use crate::entry::read::{self, EntryContent};
 use crate::error::{Damage, Error, Result};
@@ -29,8 +29,9 @@ pub struct Recovery {
     /// Whether the previous run did not close the spool properly. [`crate::Spool::check_recent`]
     /// checks the entries stored last.
     pub was_not_closed: bool,
-    /// Failures to handle a file, for example on a full disk. Such a file stays unused until the
-    /// next opening.
+    /// Failures to handle a file. Such a file stays unused until the next opening. An entry for whose
+    /// name a full disk has no room is not a failure under [`crate::Durability::Batch`]: it is found,
+    /// and gets its name with a later batch.
     pub failures: Vec<Error>,
 }
 
@@ -85,6 +86,7 @@ fn recover_file(
             recovery.admitted += 1;
         }
         LeftFile::Version => recovery.admitted += 1,
+        LeftFile::Held => {}
         LeftFile::Broken if salvage::move_to_partial(tree, path)? => recovery.set_apart += 1,
         LeftFile::Broken | LeftFile::Outdated => {
             recovery.removed += u64::from(tree.root.remove_file(path)?);
@@ -99,6 +101,8 @@ enum LeftFile {
     Admitted(Box<AdmittedFile>),
     /// The file was complete, and is now an older version.
     Version,
+    /// The file is complete, and waits for its name in the next batch.
+    Held,
     /// The file is complete, but the file in its place is newer.
     Outdated,
     /// The file is incomplete.
@@ -133,7 +137,35 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
         let is_version = tree.recover_version(&finished, &old)?;
         return Ok(if is_version { LeftFile::Version } else { LeftFile::Outdated });
     }
-    finished.sync()?;
-    let to = tree.put_in_place(&finished)?;
-    Ok(LeftFile::Admitted(Box::new((to, Some(finished)))))
+    let mut same = tree.pending.variants(finished.place.key()).into_iter();
+    let held = same.find(|held| held.place == finished.place);
+    if held.as_ref().is_some_and(|held| held.stored >= finished.stored) {
+        return Ok(LeftFile::Outdated);
+    }
+    if let Err(error) = finished.sync() {
+        tree.pending.leave(&finished);
+        return Err(error);
+    }
+    match tree.put_in_place(&finished) {
+        Ok(to) => {
+            if let Some(older) = held {
+                tree.pending.remove(&older.place);
+                tree.root.discard(&older.path);
+            }
+            Ok(LeftFile::Admitted(Box::new((to, Some(finished)))))
+        }
+        // Lookups find it below `tmp/`, as during the previous run.
+        Err(error) if is_batched(tree) && tree.pending.hold(&tree.root, &finished, &error) => {
+            tree.pending.add(finished).iter().for_each(|older| tree.root.discard(&older.path));
+            Ok(LeftFile::Held)
+        }
+        Err(error) => {
+            tree.pending.leave(&finished);
+            Err(error)
+        }
+    }
+}
+
+fn is_batched(tree: &Tree) -> bool {
+    tree.root.durability == Durability::Batch
 }

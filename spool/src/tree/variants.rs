@@ -27,6 +27,7 @@ use crate::fs::names::names_if_any;
 use crate::fs::parallel::lock;
 use crate::fs::whole::open_if_any;
 use crate::fs::{Disk, parent};
+use crate::tree::versions::MAX_VERSIONS;
 use crate::tree::{FinishedFile, Tree, segments};
 use wwwoffle_url::Key;
 
@@ -34,8 +35,12 @@ use wwwoffle_url::Key;
 /// spelling of the URL is removed, or else the oldest entry.
 pub const MAX_VARIANTS: usize = 16;
 
-/// The largest number of names read in a directory of variants. Only other programs leave more.
+/// The largest number of entries read in a directory of variants. Only other programs leave more.
 const MAX_NAMES: usize = 4 * MAX_VARIANTS;
+
+/// The largest number of names read to find these entries: each may have all its versions beside it,
+/// and an update file beside each of these files.
+const MAX_NAMES_READ: usize = 2 * MAX_NAMES * (MAX_VERSIONS + 1);
 
 /// The order in which entries of a key are removed to make room. Entries of other spellings of the
 /// URL come first, because any client can create them; then the oldest.
@@ -132,12 +137,14 @@ impl KeyLookup {
 /// The names of variants in a directory.
 pub(crate) fn names(disk: &dyn Disk, directory: &Path) -> Result<Vec<Key>> {
     let mut keys = Vec::new();
-    for name in names_if_any(disk, directory)?.take(2 * MAX_NAMES) {
+    for name in names_if_any(disk, directory)?.take(MAX_NAMES_READ) {
         let name = name?;
         let stem = name.to_str().and_then(|name| name.strip_suffix(EXTENSION));
         keys.extend(stem.and_then(|stem| stem.parse::<Key>().ok()));
+        if keys.len() == MAX_NAMES {
+            break;
+        }
     }
-    keys.truncate(MAX_NAMES);
     Ok(keys)
 }
 
@@ -269,6 +276,20 @@ impl Tree {
         }
     }
 
+    /// The time for an entry of this place that is finished now: later than that of the entry that it
+    /// replaces, even if the clock was set back since. The order of these times decides which of two
+    /// files is the entry, and which versions are surplus.
+    pub(crate) fn finishing_time(&self, place: &Place) -> Timestamp {
+        let named = || {
+            let summaries = self.names_of(place).into_iter().map(|path| {
+                // An unreadable entry is replaced, whatever its time.
+                read_summary(&*self.root.disk, &path).ok().flatten()
+            });
+            summaries.flatten().map(|summary| summary.stored).max()
+        };
+        self.root.stamp_after(self.pending.stored(place).or_else(named))
+    }
+
     /// Reads the entries of a place while names cannot change: the caller holds `commit`, or no
     /// other thread uses the tree.
     pub(crate) fn look_up(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {
@@ -341,6 +362,7 @@ impl Tree {
             Some(finished) => self.root.remove_file(&finished.path)?,
             None => false,
         };
+        removed |= self.discard_left(place.key(), Some(place.variant_name()));
         for path in self.names_of(place) {
             removed |= self.root.remove_file(&path)?;
             self.drop_overlay(&path)?;
@@ -368,6 +390,7 @@ impl Tree {
                 self.pending.remove(&finished.place);
                 removed |= self.root.remove_file(&finished.path)?;
             }
+            removed |= self.discard_left(place.key(), None);
             let single = self.root.join(place.single_path());
             removed |= self.root.remove_file(&single)?;
             self.drop_overlay(&single)?;

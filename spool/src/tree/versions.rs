@@ -137,11 +137,17 @@ impl Tree {
         if self.versions_kept(&new.place) == 0 {
             return Ok(false);
         }
-        let old = match self.read_at(path, &new.place)? {
-            EntryContent::Whole(old) => old,
-            EntryContent::Missing => return Ok(false),
+        let old = match self.read_at(path, &new.place) {
+            Ok(EntryContent::Whole(old)) => old,
+            Ok(EntryContent::Missing) => return Ok(false),
             // Only entries become versions, other files do not.
-            _ => return Ok(true),
+            Ok(_) => return Ok(true),
+            Err(error) if error.is_out_of_files() => return Err(error),
+            // The new entry replaces an unreadable file.
+            Err(error) => {
+                self.root.record_failure(error);
+                return Ok(true);
+            }
         };
         if *old.digest() != new.digest && self.becomes_version(&new.place, old.body_len()) {
             self.link_version(&old, path)?;

@@ -11,12 +11,14 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use cases::{CASES, Case};
 use files::{at, put, spoil};
 use proptest::prelude::*;
 use support::full::{self, LARGE, PART, SMALL, copy_of, seen};
 use support::place;
+use support::sim::SimDisk;
 use wwwoffle_spool::CheckVerdict::{BeyondRepair, Foreign, Leftover, Removed};
 use wwwoffle_spool::{CheckOptions, CheckTotals, Finding, Reader, Spool};
 
@@ -159,6 +161,28 @@ fn a_shared_body_stays_while_an_entry_is_unreadable() {
     fs::remove_file(at(root.path(), full::OTHER)).unwrap();
     repair(root.path());
     assert!(!holder.exists());
+}
+
+#[test]
+fn a_shared_body_stays_while_the_file_of_its_entry_is_unreadable() {
+    let (disk, root) = (SimDisk::new(), Path::new("/spool"));
+    let open = |disk: &SimDisk| {
+        Spool::open_with(Arc::new(disk.clone()), root, &full::options()).unwrap().0
+    };
+    let spool = open(&disk);
+    full::fill(&spool);
+    spool.remove(&place(full::ONE)).unwrap();
+    drop(spool);
+    let disk = disk.restarted();
+    disk.set_unreadable(&at(root, full::OTHER));
+    let (how, mut found) = (CheckOptions::new(true), Vec::new());
+    let repaired =
+        Spool::repair_with(Arc::new(disk.clone()), root, &full::options(), &how, &mut |finding| {
+            found.push(finding.verdict);
+        });
+    assert!(!repaired.unwrap().is_sound() && found == [BeyondRepair], "{found:?}");
+    let other = open(&disk.restarted()).entry(&place(full::OTHER)).unwrap().found();
+    assert_eq!(other.and_then(|other| support::body(&other)), Some(support::bytes(180_000)));
 }
 
 #[test]

@@ -19,6 +19,10 @@ use torn::{Chance, torn};
 use wwwoffle_spool::Timestamp;
 use wwwoffle_spool::fs::{DirectoryNames, Disk, DiskFile, Lock, OpenedFile};
 
+/// The errors of Linux for too many open files, and for an unreadable sector.
+const EMFILE: i32 = 24;
+const EIO: i32 = 5;
+
 /// The fault at the chosen call. Calls are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -26,6 +30,8 @@ pub enum Fault {
     Never,
     /// The chosen call fails. Later calls work.
     Fail(u64, ErrorKind),
+    /// The chosen call fails, because the process has too many open files. Later calls work.
+    OutOfFiles(u64),
     /// No file and no directory can be created: the disk is full.
     Full,
     /// The disk is full until the chosen call. This call and all later calls fail.
@@ -49,6 +55,8 @@ struct Machine {
     room: u64,
     seconds: i64,
     locked: bool,
+    /// The files that cannot be read.
+    unreadable: Vec<usize>,
     meanwhile: Meanwhile,
 }
 
@@ -115,6 +123,7 @@ impl SimDisk {
             room: 0,
             seconds: 1_700_000_000,
             locked: false,
+            unreadable: Vec::new(),
             meanwhile: Meanwhile::default(),
         };
         SimDisk(Arc::new(Mutex::new(machine)))
@@ -126,7 +135,8 @@ impl SimDisk {
         let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
         let meanwhile = Meanwhile::default();
         let (fault, calls, room) = (Fault::Never, 0, 0);
-        let machine = Machine { nodes, fault, calls, room, seconds, locked: false, meanwhile };
+        let (locked, unreadable) = (false, Vec::new());
+        let machine = Machine { nodes, fault, calls, room, seconds, locked, unreadable, meanwhile };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
@@ -163,6 +173,18 @@ impl SimDisk {
         machine.fault = fault;
         machine.calls = 0;
         machine.room = 0;
+    }
+
+    /// Makes a file unreadable, whatever its name, as if its sectors were bad.
+    pub fn set_unreadable(&self, path: &Path) {
+        let mut machine = self.machine();
+        let node = machine.find(path).unwrap();
+        machine.unreadable.push(node);
+    }
+
+    /// Moves the clock.
+    pub fn move_clock(&self, seconds: i64) {
+        self.machine().seconds += seconds;
     }
 
     /// Does a concurrent step once, before the next file is created.
@@ -220,6 +242,7 @@ impl SimDisk {
         machine.calls += 1;
         match machine.fault {
             Fault::Fail(at, kind) if at == number => Err(kind.into()),
+            Fault::OutOfFiles(at) if at == number => Err(io::Error::from_raw_os_error(EMFILE)),
             Fault::Stop(at) | Fault::FullAndStop(at) if at <= number => {
                 Err(io::Error::other("the process has stopped"))
             }
@@ -261,7 +284,7 @@ impl Machine {
         let is_full = match self.fault {
             Fault::Full | Fault::FullAndStop(_) => true,
             Fault::FullOfCopies => self.room == 0,
-            Fault::Never | Fault::Fail(..) | Fault::Stop(_) => false,
+            Fault::Never | Fault::Fail(..) | Fault::OutOfFiles(_) | Fault::Stop(_) => false,
         };
         let (names, name) = self.parent(path)?;
         if names.contains_key(name) {
@@ -437,6 +460,9 @@ struct SimFile {
 impl DiskFile for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let machine = self.disk.call()?;
+        if machine.unreadable.contains(&self.node) {
+            return Err(io::Error::from_raw_os_error(EIO));
+        }
         let Node::File { now, .. } = &machine.nodes[self.node] else { unreachable!() };
         let rest = now.get(offset as usize..).unwrap_or_default();
         let len = rest.len().min(buffer.len());

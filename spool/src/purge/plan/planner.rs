@@ -14,7 +14,8 @@ use super::expiry::{Expiry, ExpiryMark, as_long_as, own_expiry};
 use super::scale::find_scaling;
 use super::shared::SharedUses;
 use super::{
-    EntryRole, Fate, NeedMark, Plan, PurgeCandidate, PurgeLimits, SiteExpiry, Sum, combined_expiry,
+    EntryRole, Fate, KeepReason, NeedMark, Plan, PurgeCandidate, PurgeLimits, SiteExpiry, Sum,
+    combined_expiry,
 };
 
 /// The candidates of a plan, to which no needs were added yet.
@@ -91,6 +92,15 @@ impl Planner {
             has_parts: false,
             is_known: false,
         });
+    }
+
+    /// Lets all sub-resources stay, because a page that could not be read may need them. Must be
+    /// called after the last candidate was added.
+    pub fn keep_parts(&mut self) {
+        let stays = ExpiryMark::from(Expiry::Never(KeepReason::Recent));
+        let all = SiteExpiry { youngest: stays, open: stays };
+        self.overall = all;
+        self.site_expiries.fill(all);
     }
 
     fn site(&mut self, name: &str) -> u32 {

@@ -113,6 +113,23 @@ fn plan(rows: &mut [Row], limits: PurgeLimits) -> Plan {
 }
 
 #[test]
+fn no_sub_resource_goes_if_a_page_is_unknown() {
+    let all = [
+        candidate("a", EntryRole::Page, days(90)),
+        candidate("a", EntryRole::Part, days(90)),
+        candidate("b", EntryRole::Part, days(90)),
+    ];
+    let mut planner = Planner::new(limits("max-size=0"), now());
+    for one in &all {
+        planner.add(one);
+    }
+    planner.keep_parts();
+    let plan = planner.plan();
+    let stays = Fate::Stays(KeepReason::PerhapsNeeded);
+    assert_eq!(all.map(|one| plan.fate(&one)), [Fate::Goes(PurgeReason::Old), stays, stays]);
+}
+
+#[test]
 fn plan_follows_the_table() {
     let (mut options, mut held, mut wrong) = ("", Vec::new(), Vec::new());
     for (number, row) in (1..).zip(include_str!("plan.txt").lines().chain([""])) {
