@@ -358,7 +358,7 @@ fn a_script_gets_no_message_page_offline() {
 }
 
 /// Queues a form as a person does.
-fn queue_form(daemon: &Daemon, origin: &Origin, path: &str) {
+pub(super) fn queue_form(daemon: &Daemon, origin: &Origin, path: &str) {
     let mut client = daemon.client();
     client.send(format!(
         "POST {} HTTP/1.1\r\nHost: {}\r\nAccept: text/html\r\nContent-Length: 5\r\n\r\none=1",
