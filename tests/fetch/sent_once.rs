@@ -103,3 +103,17 @@ fn a_quota_does_not_end_the_response_to_a_form() {
     let usage = daemon.run(&["usage", "--json"]).json();
     assert!(usage["usage"][0]["fetched"].as_u64() >= Some(2_000_000), "{usage}");
 }
+
+#[test]
+fn a_redirected_form_is_sent_even_if_it_was_answered_before() {
+    let (daemon, origin) = (Daemon::start(), Origin::start());
+    origin.say("/old", Answer::redirect(308, "/new"));
+    origin.say("/new", Answer::html("ordered"));
+    for times in [1, 2] {
+        daemon.ok(&["offline"]);
+        queue_form(&daemon, &origin, "/old");
+        daemon.ok(&["online"]);
+        eventually("the queue is empty", || daemon.queue().is_empty());
+        assert_eq!((origin.count("/old"), origin.count("/new")), (times, times));
+    }
+}
