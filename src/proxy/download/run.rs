@@ -192,7 +192,9 @@ fn is_same(queued: &Outgoing, sent: &HeaderMap, vary: &Vary) -> bool {
         Secrets::Open(secrets) => secrets,
         Secrets::Unreadable(_) => return false,
     };
-    secrets == head::write_secrets(sent)
+    // The options demand more than the page, such as a copy from a web archive.
+    queued.options.is_none()
+        && secrets == head::write_secrets(sent)
         && head::read_request(&queued.head, secrets).is_ok_and(|queued| {
             vary.text(&queued.headers).is_some_and(|text| vary.text(sent) == Some(text))
         })
