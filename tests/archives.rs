@@ -8,4 +8,5 @@ mod former_pages;
 mod former_requests;
 mod former_spool;
 mod har;
+mod queued_captures;
 mod readers;

@@ -12,4 +12,5 @@ mod pages;
 mod progress;
 mod recursion;
 mod refresh_form;
+mod sent_once;
 mod whole;

@@ -45,6 +45,9 @@ use wwwoffle_http::retry_after::retry_after;
 /// The error for a request whose owner this version does not know.
 const UNKNOWN_OWNER: &str = "this version does not know its owner";
 
+/// The error for a form whose response we did not wait for.
+const CUT_OFF: &str = "the daemon went offline or stopped before the response to it was complete";
+
 /// Attempts a queued request once, and returns the verdict.
 pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) -> FetchVerdict {
     // A recursive fetch that has joined this request needs the page of the site.
@@ -98,21 +101,36 @@ pub(super) async fn attempt(context: &Arc<FetchContext>, outgoing: &Outgoing) ->
             acted: true,
             wait: None,
         },
-        DownloadEnd::Failed(failure) => match &*failure {
-            Failure::Offline | Failure::Stopping | Failure::OverBudget | Failure::OverQuota => {
-                FetchVerdict::Untried
-            }
-            Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
-            Failure::LeftOut(file) => {
-                count_left_out(context, outgoing, file);
-                FetchVerdict::LeftOut(LeftOut::Saver)
-            }
-            failure if failure.may_pass() => {
-                let acted = !failure.is_before_sending();
-                FetchVerdict::Again { error: failure.chain(), status: None, acted, wait: None }
-            }
-            failure => FetchVerdict::Failed { error: failure.chain(), status: None },
-        },
+        DownloadEnd::Failed(failure) => judge_failure(context, outgoing, &download, &failure),
+    }
+}
+
+/// The verdict on a request whose download has failed.
+fn judge_failure(
+    context: &Arc<FetchContext>,
+    outgoing: &Outgoing,
+    download: &Download,
+    failure: &Failure,
+) -> FetchVerdict {
+    match failure {
+        Failure::Offline | Failure::Stopping
+            if outgoing.summary.kind == RequestKind::Post && download.is_sent() =>
+        {
+            FetchVerdict::Again { error: CUT_OFF.to_owned(), status: None, acted: true, wait: None }
+        }
+        Failure::Offline | Failure::Stopping | Failure::OverBudget | Failure::OverQuota => {
+            FetchVerdict::Untried
+        }
+        Failure::TooLong(bytes) => FetchVerdict::TooLong { bytes: *bytes },
+        Failure::LeftOut(file) => {
+            count_left_out(context, outgoing, file);
+            FetchVerdict::LeftOut(LeftOut::Saver)
+        }
+        failure if failure.may_pass() => {
+            let acted = !failure.is_before_sending();
+            FetchVerdict::Again { error: failure.chain(), status: None, acted, wait: None }
+        }
+        failure => FetchVerdict::Failed { error: failure.chain(), status: None },
     }
 }
 
@@ -412,7 +430,8 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
 fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &CanonicalUrl) -> Allowance {
     let usage = owner(outgoing).ok().and_then(|owner| quota::account(&context.proxy, &owner));
     if outgoing.summary.kind == RequestKind::Post {
-        return Allowance { is_unbounded: true, usage, ..Allowance::default() };
+        let (is_unbounded, is_sent_once) = (true, true);
+        return Allowance { usage, is_unbounded, is_sent_once, ..Allowance::default() };
     }
     let ceiling = match *context.base.config().fetch_options.ask_above.of(&UrlParts::of(url)) {
         SizeLimit::At(size) if !outgoing.any_length => Some(size.bytes()),
@@ -427,7 +446,8 @@ fn allowance(context: &FetchContext, outgoing: &Outgoing, url: &CanonicalUrl) ->
         SaverRules::of(&context.base.config(), url, page.as_ref())
     };
     let saver = is_saving.then(rules).flatten();
-    Allowance { ceiling, meter, usage, is_unbounded: outgoing.any_length, saver }
+    let is_unbounded = outgoing.any_length;
+    Allowance { ceiling, meter, usage, is_unbounded, is_sent_once: false, saver }
 }
 
 /// Counts a file that the data saver leaves out for the owner of the request.

@@ -76,7 +76,9 @@ pub(super) async fn of(
     let found =
         look_up(&context.storage.store, &places).await.map_err(|error| error_chain(&error))?;
     let copy = found.spelled(&places.spelling).choose(Mode::Offline);
-    if copy.is_none() || outgoing.summary.renew || !outgoing.summary.runs.is_empty() {
+    // A stored response to a form belongs to an earlier submission.
+    let is_form = next.summary.kind == RequestKind::Post;
+    if copy.is_none() || is_form || outgoing.summary.renew || !outgoing.summary.runs.is_empty() {
         following.next.push(next);
     }
     Ok(following)

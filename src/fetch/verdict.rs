@@ -96,9 +96,9 @@ pub(super) fn not_kept(
     };
     let may_pass = reason == NotKept::OriginError || matches!(status.as_u16(), 408 | 425 | 429);
     if may_pass {
-        // With these statuses, the origin has not performed the request (RFC 9110 §15.5.9 and
-        // §15.6.4, RFC 8470 §5.2, RFC 6585 §4).
-        let acted = !matches!(status.as_u16(), 408 | 425 | 429 | 503);
+        // With these statuses, the origin has not performed the request (RFC 9110 §15.5.9, RFC 8470
+        // §5.2, RFC 6585 §4). With a 503 it may have: gateways send it when an origin is slow.
+        let acted = !matches!(status.as_u16(), 408 | 425 | 429);
         FetchVerdict::Again { error, status: code, acted, wait }
     } else {
         FetchVerdict::Failed { error, status: code }

@@ -183,7 +183,7 @@ pub struct Download {
     headed: watch::Sender<Option<HeadOutcome>>,
     feed: Arc<Feed>,
     progress: LiveProgress,
-    /// Whether the download waits for a connection to its origin.
+    /// How far the request has come on its way to its origin.
     line: LinePosition,
     passing: Mutex<Option<Answer>>,
     ended: watch::Sender<Option<FinalState>>,
@@ -321,6 +321,12 @@ impl Download {
                 }
             }
         }
+    }
+
+    /// Whether a connection has taken the request, so that the request may have arrived.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        self.line.is_sent()
     }
 
     /// The response itself, if it is not stored; only the first caller gets it.

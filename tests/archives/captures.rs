@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::harness::daemon::AS_PERSON;
 use crate::harness::form::form;
 use crate::harness::tools::python_with;
-use crate::harness::{Answer, Daemon, Exchange, Origin, eventually, then};
+use crate::harness::{Answer, Daemon, Exchange, Origin, then};
 
 /// A page of a host that does not exist.
-const GONE: &str = "http://gone.invalid/page?a=b";
+pub(super) const GONE: &str = "http://gone.invalid/page?a=b";
 
-const DATE: &str = "Fri, 01 May 2020 10:00:00 GMT";
+pub(super) const DATE: &str = "Fri, 01 May 2020 10:00:00 GMT";
 
 /// A web archive with one capture of [`GONE`], modified and unmodified.
 fn archive() -> Origin {
@@ -37,7 +37,7 @@ fn archive() -> Origin {
     origin
 }
 
-fn configured(archive: &Origin) -> Daemon {
+pub(super) fn configured(archive: &Origin) -> Daemon {
     let gate = archive.url("/web/");
     let daemon = Daemon::configured(&format!("[web-archives]\ntime-gates = [\"{gate}\"]\n"));
     daemon.ok(&["online"]);
@@ -143,7 +143,7 @@ fn the_command_stores_captures_of_public_pages() {
 }
 
 /// Puts a capture of this time into an archive, unmodified.
-fn put(archive: &Origin, url: &str, date: &str, kind: &str, body: &str) {
+pub(super) fn put(archive: &Origin, url: &str, date: &str, kind: &str, body: &str) {
     let raw = archive.url(&format!("/web/20200501100000id_/{url}"));
     archive.say(&format!("/web/{url}"), Answer::redirect(302, &raw));
     let capture = Answer::new(200, kind, body)
@@ -153,7 +153,7 @@ fn put(archive: &Origin, url: &str, date: &str, kind: &str, body: &str) {
 }
 
 /// A page with a style sheet, whose picture is a part of the page too.
-fn put_page_with_parts(archive: &Origin) {
+pub(super) fn put_page_with_parts(archive: &Origin) {
     let page = "<link rel=stylesheet href=/s.css><img src=http://cdn.invalid/i.png><img src=/none.png>\
         <img src=http://intranet/a.png><script src=/s.js></script><a href=/next>next</a>";
     put(archive, GONE, DATE, "text/html", page);
@@ -165,7 +165,7 @@ fn put_page_with_parts(archive: &Origin) {
 }
 
 /// The stored parts, each with its mark.
-fn assert_has_parts(daemon: &Daemon) {
+pub(super) fn assert_has_parts(daemon: &Daemon) {
     for (url, body) in [
         ("http://gone.invalid/s.css", "b { background: url(/bg.png) }"),
         ("http://gone.invalid/bg.png", "background"),
@@ -288,31 +288,6 @@ fn the_parts_of_a_capture_are_bounded() {
     let daemon = configured(&archive);
     let told = daemon.run(&["get", "--from-archive", "--json", GONE]).json();
     assert_eq!((&told["parts"], &told["missing"]), (&0.into(), &100.into()), "{told}");
-}
-
-/// While offline, a capture is queued by the command and by the page. It is fetched with its parts
-/// when the mode is online, and nothing is sent before.
-#[test]
-fn a_capture_is_queued_while_offline() {
-    let archive = Origin::start();
-    put_page_with_parts(&archive);
-    put(&archive, "http://gone.invalid/two", DATE, "text/html", "second page");
-    archive.on("*", |exchange| exchange.answer(&Answer::new(404, "text/html", "not archived")));
-    let daemon = configured(&archive);
-    daemon.ok(&["offline"]);
-    // A request for the page itself waits already.
-    daemon.get(GONE);
-    let told = daemon.ok(&["get", "--from-archive", GONE]);
-    assert!(told.contains("will be fetched later"), "{told}");
-    let page = daemon.page("/captures/?http://gone.invalid/two").text();
-    let queued = daemon.submit(&form(&page, "/control/captures/store"));
-    assert_eq!((queued.status, queued.field("Location").ends_with("/queue/")), (303, true));
-    assert!(archive.seen().is_empty());
-    daemon.ok(&["online"]);
-    eventually("the queue is empty", || daemon.ok(&["queue"]).trim().is_empty());
-    assert_has_parts(&daemon);
-    assert_eq!(daemon.get("http://gone.invalid/two").text(), "second page");
-    assert_eq!(daemon.get(GONE).field("Memento-Datetime"), DATE);
 }
 
 /// An archive that hangs up, loops, or answers with something else gives a reason.

@@ -1,12 +1,14 @@
 //! Downloads over a connection that breaks.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
 use crate::harness::film::{Cut, Film, Ranges};
-use crate::harness::{Client, Daemon, Gate, Origin, eventually, eventually_within, files, heavy};
+use crate::harness::{
+    After, Client, Daemon, Gate, Origin, eventually, eventually_within, files, heavy,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -283,6 +285,46 @@ fn a_no_store_response_is_not_combined_from_segments() {
     assert_eq!(status, "wwwoffle; fwd=uri-miss; fwd-status=200; detail=no-store");
     daemon.ok(&["offline"]);
     assert_eq!(daemon.get(&url).status, 504);
+}
+
+/// Both persons use this machine. Their files have the same length and date, and no `ETag`.
+#[test]
+fn the_files_of_two_sessions_are_never_mixed() {
+    let daemon = Daemon::configured("[fetch-options]\nresume-delay = \"1h\"\n");
+    let origin = Origin::start();
+    let bodies = ["a", "b"].map(|letter| letter.repeat(200_000));
+    let [of_a, of_b] = bodies.clone();
+    origin.on("/film", move |exchange| {
+        let fields = exchange.seen.fields.clone();
+        let is_of_a = fields.get("Cookie") == Some("session=a");
+        let body = if is_of_a { &of_a } else { &of_b };
+        let from = fields.get("Range").and_then(|range| {
+            range.strip_prefix("bytes=")?.strip_suffix('-')?.parse::<usize>().ok()
+        });
+        let (status, range) = match from {
+            Some(from) => (206, format!("Content-Range: bytes {from}-199999/200000\r\n")),
+            None => (200, String::new()),
+        };
+        let (from, date) = (from.unwrap_or(0), httpdate::fmt_http_date(SystemTime::now()));
+        exchange.send(format!(
+            "HTTP/1.1 {status} Said\r\nDate: {date}\r\nContent-Length: {}\r\n{range}\
+             Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n",
+            body.len() - from
+        ))?;
+        // The connection of the first session breaks.
+        exchange.send(&body[from..if is_of_a { 100_000 } else { body.len() }])?;
+        Ok(if is_of_a { After::Close } else { After::Keep })
+    });
+    let url = origin.url("/film");
+    let mut client = daemon.client();
+    client.ask(&url, "Cookie: session=a\r\n");
+    eventually("it waits", || daemon.status()["downloads"][0]["waiting"]["attempts"] == 1);
+    daemon.ok(&["offline"]);
+    assert!(client.try_receive("GET").unwrap().whole.is_err());
+    daemon.ok(&["online"]);
+    let whole = daemon.client().get_with(&url, "Cookie: session=b\r\n").whole();
+    assert!(whole.body == bodies[1].as_bytes(), "the bytes belong to two sessions");
+    assert_eq!(origin.asked("/film")[1].fields.get("Range"), None);
 }
 
 #[test]

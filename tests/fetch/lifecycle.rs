@@ -245,6 +245,40 @@ fn a_queued_request_seals_its_secrets_and_sends_them() {
     assert_eq!(asked.fields.get("Authorization"), Some("Bearer hushhush"), "{}", asked.head);
 }
 
+/// The queue waits, because its budget is spent. A program requests the same pages, without the
+/// cookie and the language of the browser. It does not follow redirects.
+#[test]
+fn a_visit_removes_a_queued_request_only_if_it_is_the_same() {
+    let config = "[fetch-options]\nbudget-day = \"0 B\"\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    origin.say("/same", Answer::html("same"));
+    origin.say("/cookie", Answer::html("of somebody"));
+    origin.say("/language", Answer::html("gut").field("Vary", "Accept-Language"));
+    origin.say("/moved", Answer::redirect(301, "/target"));
+    origin.say("/target", Answer::html("target"));
+    let browser = "Accept: text/html\r\nAccept-Language: de\r\n";
+    daemon.ok(&["offline"]);
+    for (path, fields) in
+        [("/same", ""), ("/cookie", "Cookie: a=b\r\n"), ("/language", ""), ("/moved", "")]
+    {
+        let fields = format!("{browser}{fields}");
+        assert_eq!(daemon.client().get_with(&origin.url(path), &fields).status, 504);
+    }
+    daemon.ok(&["online"]);
+    for path in ["/same", "/cookie", "/language", "/moved"] {
+        daemon.get(&origin.url(path));
+    }
+    eventually("the answered request is gone", || daemon.queue().len() == 3);
+    daemon.ok(&["config", "set", "fetch-options.budget-day", "none"]);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    assert_eq!((origin.count("/same"), origin.count("/target")), (1, 1));
+    for (path, name, value) in
+        [("/cookie", "Cookie", "a=b"), ("/language", "Accept-Language", "de")]
+    {
+        assert_eq!(origin.asked(path)[1].fields.get(name), Some(value), "{path}");
+    }
+}
+
 #[test]
 fn a_repeated_request_is_queued_once() {
     let (daemon, origin) = (Daemon::start(), Origin::start());

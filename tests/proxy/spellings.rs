@@ -6,7 +6,7 @@ use wwwoffle_url::url_encode_form_args;
 
 use crate::harness::client::request;
 use crate::harness::origin::NAVIGATES;
-use crate::harness::{Answer, Client, Daemon, Origin, Response};
+use crate::harness::{Answer, Client, Daemon, Origin, Response, eventually};
 
 /// A spelling, and another one with the same key.
 const PAIRS: [[&str; 2]; 5] = [
@@ -135,6 +135,34 @@ fn each_spelling_that_is_requested_offline_is_fetched() {
         let response = get(&daemon, &origin, path);
         assert_eq!(response.text(), format!("<p>{path}"));
         assert_eq!(response.field("Cache-Status"), "wwwoffle; hit; detail=offline", "{path}");
+    }
+}
+
+/// The queue waits, because its budget is spent. A client requests one of the spellings.
+#[test]
+fn a_visit_to_one_spelling_leaves_the_other_on_the_queue() {
+    let config = "[fetch-options]\nbudget-day = \"0 B\"\n";
+    let (daemon, origin) = (Daemon::configured(config), Origin::start());
+    // In the last cases the queue has only one spelling, and the client requests the other.
+    for (pair, queued, visited) in
+        [(PAIRS[0], 2, 0), (PAIRS[1], 2, 1), (PAIRS[2], 1, 1), (PAIRS[3], 1, 1)]
+    {
+        daemon.ok(&["offline"]);
+        for path in pair {
+            echo(&origin, path);
+        }
+        for path in &pair[..queued] {
+            assert_eq!(get(&daemon, &origin, path).status, 504, "{path}");
+        }
+        daemon.ok(&["online"]);
+        get(&daemon, &origin, pair[visited]);
+    }
+    assert_eq!(daemon.queue().len(), 4);
+    daemon.ok(&["config", "set", "fetch-options.budget-day", "none"]);
+    eventually("the queue is empty", || daemon.queue().is_empty());
+    daemon.ok(&["offline"]);
+    for path in PAIRS[..4].as_flattened() {
+        assert_eq!(get(&daemon, &origin, path).text(), format!("<p>{path}"));
     }
 }
 

@@ -116,9 +116,10 @@ impl Import<'_> {
             return Ok(());
         }
         let Some(request) = queue.get(&key)? else { return Ok(()) };
-        // A request with a cookie or password would have had another response, so it stays in the
-        // queue.
-        if request.secrets == Secrets::None && queue.finish(&request)? == FinishOutcome::Gone {
+        // A request with a cookie or password would have had another response, and options demand
+        // more than the page, such as a copy from a web archive. Such a request stays in the queue.
+        let is_answered = request.secrets == Secrets::None && request.options.is_none();
+        if is_answered && queue.finish(&request)? == FinishOutcome::Gone {
             self.report.requests.answered += 1;
         }
         Ok(())

@@ -4,7 +4,9 @@
 
 use std::io::{self, Read};
 
-use wwwoffle_spool::{Entry, NewEntry, Options, Place, Spool, VersionLimit, Versions};
+use wwwoffle_spool::{
+    Entry, NewEntry, Options, Outgoing, Place, RequestKind, Spool, VersionLimit, Versions,
+};
 use wwwoffle_url::{CanonicalUrl, LocalHost};
 
 use super::elsewhere::CopyBudget;
@@ -141,6 +143,21 @@ fn response_stored_during_an_import_is_merged_like_an_older_one() {
             let is_there = want == body || texts.iter().any(|text| text == body);
             assert_eq!(is_there, came, "{what}: {body} among {texts:?}");
         }
+    }
+}
+
+#[test]
+fn a_page_does_not_answer_a_queued_request_with_options() {
+    for (options, answered) in [(None, 1), (Some("capture"), 0)] {
+        let (_folder, spool) = spool(0);
+        let head = b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n".to_vec();
+        let queued = jiff::Timestamp::from_second(1).unwrap();
+        let mut request = Outgoing::new(Place::of(&url()), head, RequestKind::Page, queued);
+        request.options = options.map(str::to_owned);
+        spool.queue().add(&request).unwrap();
+        let report = import(&spool, false, false, || {});
+        let (is_left, is_answered) = (spool.queue().len(), report.requests.answered);
+        assert_eq!((is_left, is_answered), (usize::from(answered == 0), answered), "{options:?}");
     }
 }
 

@@ -61,6 +61,12 @@ impl OutgoingSummary {
         self.line.target.is_none() && self.line.spellings.is_empty()
     }
 
+    /// Whether the request asks only for the spelling with this target.
+    #[must_use]
+    pub fn has_only_target(&self, target: &str) -> bool {
+        self.line.spellings.is_empty() && self.target() == target
+    }
+
     /// The targets of all spellings that are still to be fetched.
     fn targets(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.target()).chain(self.line.spellings.iter().map(String::as_str))

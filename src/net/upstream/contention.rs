@@ -11,22 +11,45 @@ use tokio::sync::watch;
 
 use super::Origin;
 
-/// An extension of a request: whether the request waits for a connection at this moment.
+/// An extension of a request: how far the request has come on its way to its origin.
 #[derive(Clone, Debug, Default)]
-pub struct LinePosition(Arc<watch::Sender<bool>>);
+pub struct LinePosition(Arc<watch::Sender<LineStep>>);
+
+/// A step of a request on its way to its origin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum LineStep {
+    /// The request does not wait for another one, and no connection has taken it.
+    #[default]
+    Apart,
+    /// The request waits for a connection that other requests use.
+    Waiting,
+    /// A connection has taken the request.
+    Sent,
+}
 
 impl LinePosition {
     /// Resolves when the request waits for a connection. Dropping the future has no effect.
     pub async fn waits(&self) {
-        let mut waits = self.0.subscribe();
+        let mut step = self.0.subscribe();
         // Cannot fail: the sender is in `self`.
-        drop(waits.wait_for(|waits| *waits).await);
+        drop(step.wait_for(|step| *step == LineStep::Waiting).await);
     }
 
     /// Whether the request waits now.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() == LineStep::Waiting
+    }
+
+    /// Whether a connection has taken the request, so that the request may have arrived.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        *self.0.borrow() == LineStep::Sent
+    }
+
+    /// Records that a connection takes the request.
+    pub(super) fn set_sent(&self) {
+        self.0.send_replace(LineStep::Sent);
     }
 }
 
@@ -75,7 +98,7 @@ impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         self.contention.0.send_modify(|lines| drop(lines.waiting.remove(&self.number)));
         if let Some(position) = self.position {
-            position.0.send_replace(false);
+            position.0.send_replace(LineStep::Apart);
         }
     }
 }
@@ -113,7 +136,7 @@ impl Contention {
         });
         let _in_line = WaitingPlace { contention: self, position, number };
         if let Some(position) = position {
-            position.0.send_replace(true);
+            position.0.send_replace(LineStep::Waiting);
         }
         connection.await
     }

@@ -148,8 +148,7 @@ impl OutgoingMessage {
         logs_connection_in(self.head.headers())
     }
 
-    /// The record of whether the request waits for a connection. `None` if the request has no such
-    /// record.
+    /// The record of how far the request has come. `None` if the request has no such record.
     pub(super) fn line_position(&self) -> Option<&LinePosition> {
         self.head.extensions().get()
     }
@@ -246,7 +245,11 @@ impl OutgoingMessage {
         }
     }
 
+    /// Takes the body for a connection, to which the caller gives the request.
     fn next_body(&mut self) -> Result<RequestBody, Failure> {
+        if let Some(position) = self.line_position() {
+            position.set_sent();
+        }
         match &mut self.body {
             Content::Empty => Ok(Empty::new().map_err(|never| match never {}).boxed_unsync()),
             Content::Whole(bytes) => {

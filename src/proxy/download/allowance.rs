@@ -21,6 +21,9 @@ pub struct Allowance {
     pub usage: Option<Arc<UsageAccount>>,
     /// Whether any length is permitted, even an unknown one, because a person has confirmed it.
     pub is_unbounded: bool,
+    /// Whether the request cannot be sent again after the quota is renewed. So the quota does not
+    /// end its response.
+    pub is_sent_once: bool,
     /// The rules of the data saver, if the response is a sub-resource.
     pub saver: Option<SaverRules>,
 }
@@ -123,7 +126,7 @@ impl Allowance {
     /// [`Failure::OverQuota`] if the quota of the owner is used up.
     pub(super) fn count_usage(&self, new: u64) -> Result<Duration, Failure> {
         let Some(usage) = &self.usage else { return Ok(Duration::ZERO) };
-        if usage.count_fetched(new) {
+        if usage.count_fetched(new) || self.is_sent_once {
             Ok(usage.pace(new, Instant::now()))
         } else {
             Err(Failure::OverQuota)

@@ -103,9 +103,9 @@ async fn fetch<A: OriginClient>(
     }
     let mut part = None;
     if job.may_resume() && job.places.takes_segments() {
-        part =
-            SavedSegment::find(ground.store, &job.places, identify(job) != Identification::Plainly)
-                .await;
+        let personal = identify(job) != Identification::Plainly;
+        let found = SavedSegment::find(ground.store, &job.places, personal).await;
+        part = found.filter(|part| may_complete(job, &part.mark));
     }
     loop {
         let (answer, asked) = match request_origin(ground, job, download, part.as_ref()).await {
@@ -365,6 +365,12 @@ fn identify(job: &DownloadJob) -> Identification {
     }
 }
 
+/// Whether a later request may complete a segment with this validator. The cookies of a personal
+/// request are not part of its key, so only a tag shows that both responses have the same body.
+fn may_complete(job: &DownloadJob, mark: &BodyValidator) -> bool {
+    mark.is_tag() || identify(job) == Identification::Plainly
+}
+
 /// The owner for whom a response with these fields is stored.
 fn response_owner(job: &DownloadJob, answer: &Answer, fields: &HeaderMap) -> ResponseOwner {
     match answer.extensions().get::<PersonalConnection>() {
@@ -444,7 +450,7 @@ async fn new_file<A>(
     // The fields in `Vary` are in the head of a segment, so they are unknown when a segment is
     // searched. A segment of a varying response could not be found again. So the bytes of such a
     // response are not saved as a segment.
-    let mark = mark.filter(|_| place.variant_text().is_empty());
+    let mark = mark.filter(|mark| place.variant_text().is_empty() && may_complete(job, mark));
     let length = mark.map_or(new_head.length, BodyValidator::length);
     let validator = mark.map(|mark| mark.name().to_vec());
     ResponseFile::New(NewFile { place, new, validator, length })

@@ -87,6 +87,12 @@ impl BodyValidator {
         self.name.as_bytes()
     }
 
+    /// Whether the validator is an entity tag. A date is the same for the responses to several
+    /// persons.
+    pub(super) fn is_tag(&self) -> bool {
+        self.tag.is_some()
+    }
+
     /// The length of the whole body in bytes, if it is known.
     pub(super) fn length(&self) -> Option<u64> {
         self.length

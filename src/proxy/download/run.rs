@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use jiff::Timestamp;
+use hyper::http::uri::PathAndQuery;
+use hyper::{HeaderMap, Request};
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 use wwwoffle_config::{Config, SizeLimit};
-use wwwoffle_spool::{OutgoingSummary, RequestKind};
+use wwwoffle_http::caching::vary::Vary;
+use wwwoffle_http::head;
+use wwwoffle_spool::{Error, Outgoing, OutgoingSummary, RequestKind, Secrets};
 use wwwoffle_url::{Key, LocalHost};
 
 use super::begin::run_download;
 use super::unread::UnreadLimits;
-use super::{Download, DownloadEnd, DownloadJob, Downloads};
+use super::{Download, DownloadEnd, DownloadJob, Downloads, HeadOutcome};
 use crate::base::error_chain::error_chain;
 use crate::base::mode::ModeSwitch;
 use crate::base::tasks::Tasks;
@@ -109,7 +111,7 @@ impl Patience {
 /// If the future is dropped, the unfinished file is discarded, and the body breaks off for its
 /// readers.
 pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Download>) {
-    let key = job.places.queued.key();
+    let (key, sent) = (job.places.queued.key(), job.head.clone());
     let ground = DownloadContext {
         asks: &context.net.upstream,
         store: &context.storage.store,
@@ -124,9 +126,17 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
     context.traffic.downloads.leave(download);
     debug!(url = download.url(), ?outcome, "download ended");
     match &outcome {
-        DownloadEnd::Kept(_) => {
+        DownloadEnd::Kept(status) => {
             context.storage.store.set_full(false);
-            dequeue_answered(&context, key, timestamp(download.started())).await;
+            // The queue follows redirects, and tries again after errors.
+            if status.is_success()
+                && let Err(error) = dequeue_answered(&context, key, &sent, download).await
+            {
+                warn!(
+                    error = error_chain(&error),
+                    "a request with a response cannot be removed from the queue"
+                );
+            }
         }
         DownloadEnd::Unkeepable(error) if error.is_full() => {
             context.storage.store.set_full(true);
@@ -136,26 +146,56 @@ pub async fn run(context: Arc<ProxyContext>, job: DownloadJob, download: Arc<Dow
     download.end(outcome);
 }
 
-/// Removes a queued request if a request of a client has fetched the response to it. A request that
-/// was queued after the download had `started` stays: its response may differ.
-async fn dequeue_answered(context: &ProxyContext, key: Key, started: Timestamp) {
-    // A queued form stays: it was confirmed separately, so it is another submission. A request on
-    // which a recursive fetch depends also stays, because the queue itself handles it.
-    let is_answered = move |queued: &OutgoingSummary| {
-        queued.kind != RequestKind::Post && queued.runs.is_empty() && queued.queued <= started
+/// Removes a queued request if a client has `sent` the same request and got the response to it: with
+/// the same spelling of the URL, secrets, and values of the fields in `Vary`. A request that was
+/// queued after the download had started stays: its response may differ.
+async fn dequeue_answered(
+    context: &ProxyContext,
+    key: Key,
+    sent: &Request<()>,
+    download: &Download,
+) -> Result<(), Error> {
+    let store = &context.storage.store;
+    let started = timestamp(download.started());
+    let Some(waiting) = store.spool().queue().summary(&key) else { return Ok(()) };
+    // A queued form was confirmed separately, so it is another submission. The queue itself handles
+    // a request on which a recursive fetch or a monitor depends.
+    let is_for_others = matches!(waiting.kind, RequestKind::Post | RequestKind::Monitored)
+        || !waiting.runs.is_empty();
+    let target = sent.uri().path_and_query().map_or("/", PathAndQuery::as_str);
+    if is_for_others
+        || waiting.queued > started
+        || !waiting.has_only_target(target)
+        || context.worker.is_active(&key)
+    {
+        return Ok(());
+    }
+    let answer = match download.head().await {
+        HeadOutcome::Keeping(head) => head.fields.clone(),
+        HeadOutcome::Unchanged(confirmed) => confirmed.fields,
+        HeadOutcome::Passing(_) | HeadOutcome::Failed(_) => return Ok(()),
     };
-    let queued = context.storage.store.spool().queue().summary(&key);
-    if queued.is_some_and(|queued| is_answered(&queued)) && !context.worker.is_active(&key) {
-        // Another task may change the queue before this one does, so `remove_if` checks the request
-        // again.
-        let removed =
-            context.storage.store.run(move |spool| spool.queue().remove_if(&key, is_answered));
-        if let Err(error) = removed.await {
-            warn!(
-                error = error_chain(&error),
-                "a request with a response cannot be removed from the queue"
-            );
-        }
+    let Some(queued) = store.queued(key).await? else { return Ok(()) };
+    if is_same(&queued, sent.headers(), &Vary::of(&answer)) {
+        // Another task may have changed the request in the meantime.
+        let is_unchanged = move |now: &OutgoingSummary| *now == waiting;
+        store.run(move |spool| spool.queue().remove_if(&key, is_unchanged)).await?;
         context.worker.wake();
     }
+    Ok(())
+}
+
+/// Whether the response to a request with the fields `sent` answers `queued`.
+fn is_same(queued: &Outgoing, sent: &HeaderMap, vary: &Vary) -> bool {
+    let secrets = match &queued.secrets {
+        Secrets::None => &[][..],
+        Secrets::Open(secrets) => secrets,
+        Secrets::Unreadable(_) => return false,
+    };
+    // The options demand more than the page, such as a copy from a web archive.
+    queued.options.is_none()
+        && secrets == head::write_secrets(sent)
+        && head::read_request(&queued.head, secrets).is_ok_and(|queued| {
+            vary.text(&queued.headers).is_some_and(|text| vary.text(sent) == Some(text))
+        })
 }
