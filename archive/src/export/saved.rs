@@ -162,13 +162,16 @@ impl<W: Write> Write for DocumentWriter<W> {
 fn capture_banner(entry: &Entry, memento: &str) -> String {
     let when = entry.received().strftime("%Y-%m-%d %H:%M UTC");
     let is_web = ["http://", "https://"].iter().any(|scheme| memento.starts_with(scheme));
-    let address = escaped(if is_web && memento.is_ascii() { memento } else { "" });
+    let link = (is_web && memento.is_ascii()).then(|| {
+        let address = escaped(memento);
+        format!(" <a rel=\"noreferrer\" href=\"{address}\">The copy in the archive</a>")
+    });
+    let link = link.unwrap_or_default();
     format!(
         "<div id=\"wwwoffle-banner\" role=\"note\" style=\"all:initial!important;\
          display:block!important;padding:.5em!important;background:#ffd!important;\
          color:#000!important;font-family:sans-serif!important\">This is not the page of its site, \
-         but a copy of {when} from a web archive. <a rel=\"noreferrer\" href=\"{address}\">The copy \
-         in the archive</a></div>"
+         but a copy of {when} from a web archive.{link}</div>"
     )
 }
 

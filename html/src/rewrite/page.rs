@@ -155,7 +155,7 @@ impl Rewriter {
             _ => (None, Vec::new()),
         };
         let read_as = if decoder.is_some() { UTF_8 } else { encoding };
-        let head_elements = saved::head_elements(policy.changes(), read_as);
+        let head_elements = saved::head_elements(policy.changes(), &head, read_as);
         self.stage = match Parser::new(*policy, read_as, 0) {
             Some(parser) => {
                 let xhtml = (is_xhtml && decoder.is_none()).then(Default::default);

@@ -46,15 +46,27 @@ impl PartialEq for SavedDocument {
 
 impl Eq for SavedDocument {}
 
-/// The elements for the beginning of a saved page, which is written in `encoding`: a file has no
-/// header fields. `None` for other pages.
-pub(super) fn head_elements(changes: &Changes, encoding: &'static Encoding) -> Option<String> {
+/// The elements for the beginning of a saved page, which begins with `head` and is written in
+/// `encoding`: a file has no header fields. `None` for other pages.
+pub(super) fn head_elements(
+    changes: &Changes,
+    head: &[u8],
+    encoding: &'static Encoding,
+) -> Option<String> {
     let Some(Readdress::Saved(saved)) = &changes.readdress else { return None };
-    let (charset, policy, banner) = (encoding.name(), saved.policy, &saved.banner);
+    // After a text, a browser ignores frames. Each of them has its own banner.
+    let banner = if has_frames(head) { "" } else { &saved.banner };
+    let (charset, policy) = (encoding.name(), saved.policy);
     Some(format!(
         "<meta charset=\"{charset}\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">{banner}"
     ))
+}
+
+/// Whether the first bytes of a page contain a set of frames.
+fn has_frames(head: &[u8]) -> bool {
+    const FRAMES: &[u8] = b"<frameset";
+    head.windows(FRAMES.len()).any(|bytes| bytes.eq_ignore_ascii_case(FRAMES))
 }
 
 /// The end of the doctype in the first bytes of a page, or of the byte order mark if the page does
@@ -210,6 +222,24 @@ mod tests {
         // XHTML is saved as HTML.
         let sent = saved("application/xhtml+xml", b"<p/><br/>", 3);
         assert!(String::from_utf8(sent).unwrap().ends_with("<p></p><br/>"));
+    }
+
+    #[test]
+    fn a_set_of_frames_has_no_banner() {
+        let saved = SavedDocument {
+            addresses: Arc::new(Files),
+            policy: "P",
+            onward: "on".to_owned(),
+            banner: "<p>banner</p>".to_owned(),
+        };
+        let changes = Changes { readdress: Some(Readdress::Saved(saved)), ..Changes::default() };
+        for (page, has_banner) in [
+            (&b"<!doctype html><html><title>t</title><body>text"[..], true),
+            (b"<html><title>t</title><FrameSet cols=*><frame src=a></frameset>", false),
+        ] {
+            let elements = head_elements(&changes, page, encoding_rs::UTF_8).unwrap();
+            assert_eq!(elements.contains("banner"), has_banner, "{elements}");
+        }
     }
 
     #[test]
