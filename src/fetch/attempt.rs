@@ -396,8 +396,9 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
     resource.origin.via = parent(&context.base, &config, &url);
     resource.origin.reach = outgoing.summary.asked_from.into();
     let selecting = || sent.headers().clone();
-    let found =
-        choose::find(&context.storage.store, &places, config.caching.shared, selecting).await;
+    let rules = vary_rules(&config, &parts);
+    let how = (config.caching.shared, &rules);
+    let found = choose::find(&context.storage.store, &places, how, selecting).await;
     let found = found.map_err(|error| error_chain(&error))?;
     let personal = !matches!(outgoing.secrets, Secrets::None);
     let is_form = outgoing.summary.kind == RequestKind::Post;
@@ -412,7 +413,7 @@ async fn prepare(context: &FetchContext, outgoing: &Outgoing) -> Result<AttemptF
             errors: false,
             ..StorageRules::of(&config, &parts, &request.headers)
         },
-        vary_rules: vary_rules(&config, &parts),
+        vary_rules: rules,
         get_places: None,
         revalidation: found.plan_revalidation(|_| !is_form, personal),
         leaving_rules: LeavingRules::queued(&config, &UrlParts::of(&url)),

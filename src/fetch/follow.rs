@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, StatusCode};
+use wwwoffle_config::UrlParts;
 use wwwoffle_spool::{Error, Outgoing};
+use wwwoffle_url::CanonicalUrl;
 
 use super::attempt::request_url;
 use super::recurse::runs::Runs;
@@ -13,6 +15,7 @@ use crate::base::error_chain::error_chain;
 use crate::base::owner::Places;
 use crate::fetch::context::FetchContext;
 use crate::proxy::choose;
+use crate::proxy::rules::vary_rules;
 use crate::storage::store::StoredCopy;
 use wwwoffle_api::Event;
 use wwwoffle_http::redirect::location;
@@ -54,9 +57,12 @@ impl StoredAnswer<'_> {
         if let Some(copy) = &self.known {
             return Ok(Some(Arc::clone(copy)));
         }
-        let shared = context.base.config().caching.shared;
+        let config = context.base.config();
+        let url = CanonicalUrl::parse(self.places.public.url(), &context.base.local);
+        let rules = url.map(|url| vary_rules(&config, &UrlParts::of(&url))).unwrap_or_default();
         let request = || self.request.headers.clone();
-        let found = choose::find(&context.storage.store, self.places, shared, request).await?;
+        let how = (config.caching.shared, &rules);
+        let found = choose::find(&context.storage.store, self.places, how, request).await?;
         Ok(found.own().or(found.fallback_copy()).map(Arc::clone))
     }
 }

@@ -22,7 +22,7 @@ use crate::proxy::context::ProxyContext;
 use crate::storage::store::{CachedLookup, EntryIdentity, Store, StoredCopy};
 use wwwoffle_http::caching::reuse::Reuse;
 use wwwoffle_http::caching::validate::ConditionalRequest;
-use wwwoffle_http::caching::vary::{StoredVariant, nearest, select};
+use wwwoffle_http::caching::vary::{StoredVariant, VaryRules, nearest, select};
 use wwwoffle_http::redirect::{location, shown_location};
 
 /// The stored copies for a request, with the copies chosen among them.
@@ -285,7 +285,8 @@ pub(super) async fn look_up(
     let (locked, keeps_password) = (logins.locked, logins.keeps_password);
     let found = CopyLookup { locked, keeps_password, ..found };
     let near = found.fallback_copy().map(Arc::as_ref);
-    Ok(match part::find(context, ask, near).await {
+    let parts = part::find(context, ask, near).await;
+    Ok(match parts.filter(|parts| rules.accept(&parts.stored(), &counted)) {
         Some(parts) => found.with_parts(Arc::new(parts), selecting),
         None => found,
     })
@@ -297,11 +298,13 @@ pub(super) async fn look_up(
 pub(crate) async fn find(
     store: &Store,
     places: &Places,
-    shared: bool,
-    selecting: impl FnOnce() -> HeaderMap,
+    (shared, rules): (bool, &VaryRules),
+    selecting: impl Fn() -> HeaderMap,
 ) -> Result<CopyLookup, Error> {
     let lookups = store.lookups([&places.own, &places.public]).await?;
-    Ok(among(lookups, places, (shared, &|_| true), selecting))
+    let counted = if rules.is_empty() { HeaderMap::new() } else { selecting() };
+    let is_open = |copy: &StoredCopy| rules.accept(&copy.stored(), &counted);
+    Ok(among(lookups, places, (shared, &is_open), selecting))
 }
 
 /// Chooses among the copies of both lookups. `is_open` says whether a copy may be used.

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
 use hyper::header::{CONTENT_LOCATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LINK};
 use jiff::Timestamp;
 use wwwoffle_config::UrlParts;
@@ -98,14 +97,10 @@ async fn at(
     }
     let places = Places::of_url(url, &ask.owner);
     let selecting = || ask.origin_request(&context.base.pseudonym).into_parts().0.headers;
-    let found =
-        choose::find(&context.storage.store, &places, ask.start.config.caching.shared, selecting)
-            .await?;
-    let rules = vary_rules(&ask.start.config, &UrlParts::of(&ask.bare));
-    let counted = if rules.is_empty() { HeaderMap::new() } else { selecting() };
-    let copy = found
-        .fallback_copy()
-        .filter(|copy| copy.status.is_success() && rules.accept(&copy.stored(), &counted));
+    let config = &ask.start.config;
+    let how = (config.caching.shared, &vary_rules(config, &UrlParts::of(&ask.bare)));
+    let found = choose::find(&context.storage.store, &places, how, selecting).await?;
+    let copy = found.fallback_copy().filter(|copy| copy.status.is_success());
     Ok(copy.map(|copy| guarded(ask, near, StoredCopy::clone(copy))))
 }
 

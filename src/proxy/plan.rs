@@ -13,7 +13,7 @@ use super::decide::MethodKind;
 use super::decide::{CopyState, Decision, OnlineUse, decide};
 use super::memento::{self, NotChosen};
 #[cfg(feature = "tier")]
-use super::rules::StoragePolicy;
+use super::rules::{StoragePolicy, vary_rules};
 use super::site_logins::LoginClient;
 use super::verdict::is_of_use;
 use super::{near, ranges, verdict};
@@ -24,6 +24,7 @@ use crate::storage::store::StoredCopy;
 #[cfg(feature = "tier")]
 use crate::tier::{Others, TierDemand, TierFind};
 #[cfg(feature = "tier")]
+use wwwoffle_config::UrlParts;
 use wwwoffle_http::caching::conditional::Conditions;
 use wwwoffle_http::caching::noise::Nearness;
 
@@ -51,7 +52,9 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
-    if client.is_some() && found.own().is_none() && found.locked.is_none() {
+    // The catalogue knows only the fields that responses name in `Vary`.
+    let is_plain = vary_rules(&ask.start.config, &UrlParts::of(&ask.bare)).added.is_empty();
+    if client.is_some() && is_plain && found.own().is_none() && found.locked.is_none() {
         match pull_from_tier(context, ask, &found).await {
             TierAnswer::Nothing => {}
             #[cfg(feature = "tier")]

@@ -450,3 +450,37 @@ fn a_link_to_a_form_response_is_not_fetched() {
     assert_ne!(daemon.run(&["get", &origin.url("/moved")]).status, 0);
     assert_eq!(origin.asked("/form").len(), 0);
 }
+
+#[test]
+fn the_queue_fetches_the_response_that_match_headers_select() {
+    let origin = Origin::start();
+    let daemon = Daemon::configured(&format!(
+        "[[offline-options.for]]\nurl = \"{}\"\nmatch-headers = [\"X-Version\"]\n",
+        origin.url("/data")
+    ));
+    // The origin has one tag for all versions.
+    origin.on("/data", |exchange| {
+        let fields = &exchange.seen.fields;
+        let answer = if fields.get("If-None-Match").is_some() {
+            Answer::new(304, "text/html", "")
+        } else {
+            Answer::html(format!("version {}", fields.get("X-Version").unwrap_or_default()))
+        };
+        exchange.answer(&answer.field("ETag", "\"a\""))
+    });
+    let ask = |version: u32| {
+        let field = format!("X-Version: {version}\r\n");
+        let got = daemon.client().get_with(&origin.url("/data"), &field).whole();
+        (got.status, got.text())
+    };
+    assert_eq!(ask(1), (200, "version 1".to_owned()));
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(ask(2).0, 504);
+    daemon.ok(&["online"]);
+    eventually("the queue is empty", || daemon.status()["queue"]["waiting"] == 0);
+    daemon.settle();
+    daemon.ok(&["offline"]);
+    assert_eq!(ask(2), (200, "version 2".to_owned()));
+    assert_eq!(ask(1), (200, "version 1".to_owned()));
+}

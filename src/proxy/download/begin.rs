@@ -389,9 +389,8 @@ async fn protected_status(
     if is_good(status) {
         return job.stored_status;
     }
-    match choose::find(store, &job.places, job.storage_rules.cache.0, || job.head.headers().clone())
-        .await
-    {
+    let how = (job.storage_rules.cache.0, &job.vary_rules);
+    match choose::find(store, &job.places, how, || job.head.headers().clone()).await {
         Ok(found) => found.spelled_alike().map(|copy| copy.status).or(job.stored_status),
         Err(error) => {
             warn!(error = error_chain(&error), "the stored copies cannot be looked up");

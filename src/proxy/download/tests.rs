@@ -16,6 +16,7 @@ use super::*;
 use crate::base::owner::Owner;
 use crate::net::upstream::{AnswerBody, Interim, Origin, Outbound};
 use crate::proxy::choose;
+use wwwoffle_http::caching::vary::VaryRules;
 
 fn fields(rows: &[(&'static str, &'static str)]) -> HeaderMap {
     let field = |(name, value): &(&'static str, &'static str)| {
@@ -260,7 +261,10 @@ async fn a_failed_or_revalidated_download_is_not_joined() {
     };
     let first = world.run_download(new(), Revalidation::default()).await;
     assert!(matches!(first, DownloadEnd::Kept(StatusCode::OK)));
-    let found = choose::find(&world.store, &world.places, false, HeaderMap::new).await.unwrap();
+    let found =
+        choose::find(&world.store, &world.places, (false, &VaryRules::default()), HeaderMap::new)
+            .await
+            .unwrap();
     let confirmed = world.run_download(new(), found.plan_revalidation(|_| true, false)).await;
     assert!(matches!(confirmed, DownloadEnd::Kept(StatusCode::OK)), "{confirmed:?}");
     let failed = world.run_download(new(), Revalidation::default()).await;
