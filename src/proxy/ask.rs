@@ -41,6 +41,7 @@ use wwwoffle_http::caching::noise::Nearness;
 use wwwoffle_http::caching::reuse::Verdict;
 use wwwoffle_http::fields::{add_via, has_member, strip_one_hop, strip_overrides};
 use wwwoffle_http::head::has_credentials;
+use wwwoffle_http::media_type::content_essence;
 
 /// The largest body of a form that can be queued and whose response is stored, in bytes. The body
 /// is part of the key, so it is read completely first.
@@ -417,13 +418,20 @@ fn queueing(config: &Config, url: &UrlParts<'_>) -> Queueing {
     }
 }
 
+/// Whether a body has a type that the forms of web pages have (the values of `enctype` in HTML).
+fn is_typed(fields: &HeaderMap) -> bool {
+    let forms = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"];
+    forms.contains(&content_essence(fields).as_str())
+}
+
 /// The digest of a form, which is part of its key. That of a POST leaves out the fields that
-/// `near-fields` names, and the whole body with `near-body`.
+/// `near-fields` names, and the whole body with `near-body`, unless a person may have typed it: each
+/// such form has its own place in the queue.
 fn form_digest(config: &Config, url: &UrlParts<'_>, head: &ClientHead, body: &Bytes) -> [u8; 32] {
     use sha2::Digest;
     let options = &config.offline_options;
     let ignored = options.near_fields.of(url);
-    if head.method == Method::POST && *options.near_body.of(url) {
+    if head.method == Method::POST && *options.near_body.of(url) && !is_typed(&head.fields) {
         sha2::Sha256::digest(b"").into()
     } else if head.method == Method::POST && !ignored.is_empty() {
         ParsedBody::parse(&head.fields, body, &|name| ignored.contains(name)).digest()

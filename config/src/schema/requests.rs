@@ -73,7 +73,7 @@ section! {
         "near-arguments" => near_arguments: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
         /// Names of JSON members and form fields in the body of a POST that do not select content, such as time stamps: requests that differ only there have one stored response, and one place in the queue. A name with dots is a path from the top of the JSON.
         "near-fields" => near_fields: UrlRules<ArgumentNames> = "[]", Live, Ordinary;
-        /// Whether the body of a POST selects no content: all requests to the URL have one stored response, and one place in the queue.
+        /// Whether the body of a POST selects no content: all requests to the URL have one stored response, and one place in the queue. The forms of web pages do not: each is sent.
         "near-body" => near_body: UrlRules<bool> = "false", Live, Ordinary;
         /// Names of header fields of requests that do not select content, such as time stamps, although responses name them in Vary. Cookies and credentials always count.
         "near-headers" => near_headers: UrlRules<HeaderNames> = "[]", Live, Ordinary;
