@@ -66,7 +66,8 @@ pub fn page(
     let skipped = skipped.min(history.versions.len().saturating_sub(1));
     let before = history.versions.iter().skip(1).map(Some).chain([None]);
     let lines = lines.iter().copied().chain(std::iter::repeat(None));
-    let all = history.versions.iter().zip(before).skip(skipped).zip(lines);
+    let mut newer = history.versions.iter().zip(before).collect::<Vec<_>>();
+    let all = newer.split_off(skipped).into_iter().zip(lines);
     let row = |((version, before), lines): ((&Version, Option<&Version>), Option<LineCounts>)| {
         version_row(&href, version, before, lines)
     };
@@ -81,8 +82,12 @@ pub fn page(
     let around = around + CHOICE * history.versions.len();
     let form = link_size(&url) + shell.token.len();
     let costs = costs.iter().map(|cost| cost + form);
-    versions.truncate(count_fitting(ROOM.saturating_sub(around), costs));
+    let room = ROOM.saturating_sub(around);
+    versions.truncate(count_fitting(room, costs));
     let end = skipped + versions.len();
+    let costs = newer.iter().rev().take(SHOWN_VERSIONS);
+    let costs = costs.map(|(version, before)| version_row(&href, version, *before, None).1 + form);
+    let preceding = count_fitting(room, costs);
     let times = distinct_times(history, shell);
     let mut named = BTreeSet::new();
     for (at, row) in versions.iter_mut().enumerate() {
@@ -101,12 +106,12 @@ pub fn page(
         versions,
         // The versions that can be compared, and the first one of this page among them.
         choices: choices.collect::<Vec<_>>(),
-        chosen: skipped,
+        chosen: skipped.min(history.versions.len().saturating_sub(2)),
         calendar: has_calendar.then(|| calendar(&days, skipped..end).view(year).0),
         // Number of versions on further pages, and where the pages before and after this one begin.
         more: history.versions.len() - versions.len(),
         can_turn: url.href.is_some() && link_size(&url) <= LONGEST_PAGED,
-        newer: (skipped > 0).then(|| skipped.saturating_sub(versions.len())),
+        newer: (skipped > 0).then(|| skipped.saturating_sub(preceding)),
         older: (end < history.versions.len()).then_some(end),
         // Address of the time map (a list for programs), without scheme and host.
         timemap,
@@ -348,7 +353,7 @@ mod tests {
         // One version in each of 101 weeks: of three years.
         let versions = (0..101).map(|week| version(7 * 24 * week, "text/html")).collect();
         let history = History { url, owner: None, versions };
-        let (mut seen, mut skipped) = (BTreeSet::new(), Some(0));
+        let (mut seen, mut skipped, mut before) = (BTreeSet::new(), Some(0), None);
         while let Some(begin) = skipped {
             let body = page(&shell(), &history, &[], begin).body;
             let shown: Vec<_> =
@@ -362,7 +367,7 @@ mod tests {
                 let (before, _) = body.split_once(&format!("\">{way}<"))?;
                 before.rsplit_once("value=\"")?.1.parse::<usize>().ok()
             };
-            assert_eq!(to("Newer versions"), (begin > 0).then(|| begin - shown.len().min(begin)));
+            assert_eq!(to("Newer versions"), before.replace(begin));
             skipped = to("Older versions");
             seen.extend(shown);
         }
@@ -373,8 +378,12 @@ mod tests {
             assert!(first.contains(want), "{want} in {first}");
         }
         assert_eq!(seen.len(), 101);
-        // A position after the end leads to the last version.
-        assert!(page(&shell(), &history, &[], 900).body.contains("id=\"d2024-12-20\""));
+        // A position after the end leads to the last version, which is compared with the next one.
+        let last = page(&shell(), &history, &[], 900).body;
+        assert!(last.contains("id=\"d2024-12-20\""));
+        let (from, to) = last.split_once("name=\"to\"").unwrap();
+        assert!(from.trim_end().rsplit_once("<option").unwrap().1.contains("selected"), "{from}");
+        assert!(to.rsplit("<option").nth(1).unwrap().contains("selected"), "{to}");
     }
 
     #[test]
