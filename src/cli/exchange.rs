@@ -252,8 +252,7 @@ fn import_by_daemon(
     };
     let path = Path::new(&wanted.path);
     if path.is_dir() {
-        let hint =
-            "the daemon cannot read this folder; a service sees neither /home nor /tmp: copy it";
+        let hint = "the daemon cannot read this folder; name the files in it, which are sent to the daemon";
         return Ok(Err(format!("{}; {hint}", failure.error)));
     }
     let opened = path.canonicalize().and_then(|path| SYSTEM_DISK.open(&path));

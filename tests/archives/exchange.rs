@@ -157,7 +157,7 @@ fn only_the_command_line_names_paths_to_a_daemon() {
     ));
     let response = client.receive("POST").whole();
     assert_eq!(response.status, 403, "{response:?}");
-    assert!(response.text().contains("only imported by the command line"), "{}", response.text());
+    assert!(response.text().contains("only the command line"), "{}", response.text());
 }
 
 #[test]

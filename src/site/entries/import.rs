@@ -2,7 +2,7 @@
 //! `POST /api/import/upload` does the same with an archive in the body of the call.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -61,13 +61,14 @@ pub(in crate::site) async fn upload(
         .map_err(|error| CallFault::bad(error.to_string()))?;
     let store = &caller.context.storage.store;
     let spare = min_free_at(&caller.context.base.config(), store.spool().root());
-    let created = store
-        .run(|spool| Ok(Builder::new().prefix("import-").tempfile_in(spool.root().join("tmp"))));
+    // After a crash, the next opening of the spool removes a file with this ending.
+    let created = store.run(|spool| {
+        let directory = spool.root().join("tmp");
+        Ok(Builder::new().prefix("import-").suffix(".rewrite").tempfile_in(directory))
+    });
     let mut archive = created.await?.map_err(|error| not_received(&error))?;
-    let patience = caller.context.base.config().options.socket_timeout;
-    loop {
-        let frame = tokio::time::timeout(patience, body.frame()).await;
-        let Some(frame) = frame.map_err(|_| cut_short())? else { break };
+    // A program that writes the archive into a pipe may pause.
+    while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
         let written = store.run(move |spool| {
             let has_room = space(spool.root()).is_ok_and(|space| space.free > spare);
@@ -84,8 +85,7 @@ fn check_socket(caller: &Caller) -> Result<(), CallFault> {
     if caller.is_on_socket() {
         return Ok(());
     }
-    let error =
-        "archives are only imported by the command line, because their paths are on this machine";
+    let error = "only the command line on this machine may import archives";
     Err(CallFault::new(StatusCode::FORBIDDEN, error))
 }
 
@@ -108,15 +108,17 @@ fn import_file(
     // The task ends soon after a stop, because it checks for a stop at each step.
     let _detached = spawn_blocking(move || {
         // A received file is removed when it is dropped.
-        let path = received_file.as_ref().map_or(named.as_path(), NamedTempFile::path);
-        run(&context, path, &options, &tell);
+        let received = received_file.as_ref().map(NamedTempFile::path);
+        let archive = (received.unwrap_or(&named), received.is_some());
+        run(&context, archive, &options, &tell);
     });
     Ok(received(receiver))
 }
 
+/// Imports the archive at `path`.
 fn run(
     context: &SiteContext,
-    path: &std::path::Path,
+    (path, is_received): (&Path, bool),
     options: &ImportOptions,
     tell: &mpsc::Sender<Result<Bytes, BoxError>>,
 ) {
@@ -148,7 +150,13 @@ fn run(
             ImportEvent::End(report)
         }
         Err(error) => ImportEvent::Failed {
-            error: error_chain(&error),
+            // The name of a received file says nothing.
+            error: if is_received {
+                // A client does not know the name of this file.
+                error_chain(&error).replace(&*path.to_string_lossy(), "the file")
+            } else {
+                error_chain(&error)
+            },
             is_unreadable: error.is_denied() || SYSTEM_DISK.open(path).is_err(),
         },
     };
