@@ -108,8 +108,8 @@ fn import_file(
     // The task ends soon after a stop, because it checks for a stop at each step.
     let _detached = spawn_blocking(move || {
         // A received file is removed when it is dropped.
-        let received = received_file.as_ref().map(NamedTempFile::path);
-        let archive = (received.unwrap_or(&named), received.is_some());
+        let upload = received_file.as_ref().map(NamedTempFile::path);
+        let archive = (upload.unwrap_or(&named), upload.is_some());
         run(&context, archive, &options, &tell);
     });
     Ok(received(receiver))
