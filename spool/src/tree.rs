@@ -396,7 +396,7 @@ impl Tree {
                 // Lookups read the file below `tmp/`, and the next opening would find it there.
                 Err(error) if self.pending.hold(&self.root, &finished, &error) => {}
                 Err(error) => {
-                    self.pending.leave(&finished);
+                    self.leave(&finished);
                     has_left = true;
                     failures.push(error);
                 }
@@ -466,6 +466,14 @@ impl Tree {
             self.root.discard(&finished.path);
         }
         is_newest
+    }
+
+    /// Leaves a complete file in `tmp/`, because it cannot be renamed.
+    pub(crate) fn leave(&self, finished: &FinishedFile) {
+        if let Some(surplus) = self.pending.leave(finished) {
+            self.root.discard(&surplus);
+            self.root.leaves_tmp();
+        }
     }
 
     /// Removes the files of a key that were left in `tmp/`; only those of one variant if `variant` is

@@ -159,6 +159,22 @@ fn entries_that_cannot_be_named_come_back_unless_they_were_deleted() {
     }
 }
 
+/// The other copies would be removed by no limit of the spool.
+#[test]
+fn only_the_newest_response_stays_in_a_directory_that_refuses_names() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    for number in 0..20 {
+        store(&spool, URLS[0], format!("body {number}").as_bytes()).unwrap();
+        disk.refuse_names(Some(Path::new("/spool/http/a.example")));
+        assert!(spool.flush().is_err());
+        assert_eq!(disk.files(Path::new("/spool/tmp")).len(), 1, "after {number}");
+    }
+    let spool = open(&disk.restarted());
+    let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+    assert_eq!(body(&found).as_deref(), Some(&b"body 19"[..]));
+}
+
 #[test]
 fn an_unreadable_old_file_is_replaced() {
     let disk = SimDisk::new();

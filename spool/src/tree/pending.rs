@@ -36,7 +36,7 @@ fn max_pending() -> usize {
 /// with its file open.
 const MAX_HELD: usize = MAX_PENDING / 8;
 
-/// The largest number of files left in `tmp/` that a removal finds. Only a failing disk causes more.
+/// The largest number of files left in `tmp/`, each of another place. Only a failing disk causes more.
 const MAX_LEFT: usize = 10_000;
 
 /// The finished entries that wait for their names.
@@ -66,10 +66,17 @@ struct Batch {
     /// Files that are durable, but could not be renamed for now.
     held: HashMap<PathBuf, Shortage>,
     /// Files that could not be renamed, and that the next opening finds in `tmp/`.
-    left: Vec<(VariantKey, PathBuf)>,
+    left: BTreeMap<VariantKey, LeftEntry>,
     /// Whether a change other than an entry waits for the next batch.
     is_requested: bool,
     stopping: bool,
+}
+
+/// An entry whose file stays in `tmp/`, because it cannot be renamed.
+#[derive(Debug)]
+struct LeftEntry {
+    path: PathBuf,
+    stored: Timestamp,
 }
 
 /// What the next attempt to rename a file needs.
@@ -218,29 +225,36 @@ impl Pending {
     }
 
     /// Forgets an entry whose file stays in `tmp/` for the next opening, because it cannot be
-    /// renamed.
-    pub(crate) fn leave(&self, finished: &FinishedFile) {
+    /// renamed. Returns the file that must be discarded instead: the older one of the same place, or
+    /// this one if there are too many.
+    pub(crate) fn leave(&self, finished: &FinishedFile) -> Option<PathBuf> {
         let mut gathering = lock(&self.gathering);
         let slot = slot(&finished.place);
         if gathering.waiting.get(&slot).is_some_and(|waiting| waiting.path == finished.path) {
             gathering.waiting.remove(&slot);
         }
-        if gathering.left.len() < MAX_LEFT {
-            gathering.left.push((slot, finished.path.clone()));
+        let (path, stored) = (finished.path.clone(), finished.stored);
+        let left = &mut gathering.left;
+        let stays = left.get(&slot).map_or(left.len() < MAX_LEFT, |older| older.stored < stored);
+        if !stays {
+            return Some(path);
         }
+        left.insert(slot, LeftEntry { path, stored }).map(|older| older.path)
     }
 
     /// Whether a file of this place was left in `tmp/`.
     pub(crate) fn has_left(&self, place: &Place) -> bool {
-        lock(&self.gathering).left.iter().any(|(of, _)| *of == slot(place))
+        lock(&self.gathering).left.contains_key(&slot(place))
     }
 
     /// Returns the files of a key that were left in `tmp/`, and forgets them; only those of one
     /// variant if `variant` is given.
     pub(crate) fn take_left(&self, key: Key, variant: Option<Key>) -> Vec<PathBuf> {
-        let is_meant = |(of, its): &VariantKey| *of == key && variant.is_none_or(|one| one == *its);
         let left = &mut lock(&self.gathering).left;
-        left.extract_if(.., |(slot, _)| is_meant(slot)).map(|(_, path)| path).collect()
+        let of_key = left.range(slots(key)).map(|(slot, _)| *slot);
+        let meant: Vec<_> =
+            of_key.filter(|(_, its)| variant.is_none_or(|one| one == *its)).collect();
+        meant.iter().filter_map(|slot| left.remove(slot)).map(|entry| entry.path).collect()
     }
 
     /// Every waiting entry, the oldest first.

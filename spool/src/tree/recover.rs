@@ -143,7 +143,7 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
         return Ok(LeftFile::Outdated);
     }
     if let Err(error) = finished.sync() {
-        tree.pending.leave(&finished);
+        tree.leave(&finished);
         return Err(error);
     }
     match tree.put_in_place(&finished) {
@@ -160,7 +160,7 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
             Ok(LeftFile::Held)
         }
         Err(error) => {
-            tree.pending.leave(&finished);
+            tree.leave(&finished);
             Err(error)
         }
     }
