@@ -159,6 +159,47 @@ fn entries_that_cannot_be_named_come_back_unless_they_were_deleted() {
     }
 }
 
+/// More entries than wait with an open file.
+#[test]
+fn every_entry_is_found_once_the_disk_has_space() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    let urls: Vec<_> = (0..200).map(|number| format!("http://a.example/{number}")).collect();
+    for url in &urls {
+        store(&spool, url, url.as_bytes()).unwrap();
+    }
+    disk.set_fault(Fault::Full);
+    assert!(spool.flush().unwrap_err().is_full());
+    let is_there = |url: &&String| spool.entry(&place(url)).unwrap().found().is_some();
+    let unfound = urls.iter().filter(|url| !is_there(url)).count();
+    assert!(unfound > 0);
+    let gone = urls.iter().find(|url| !is_there(url)).unwrap();
+    assert!(spool.remove(&place(gone)).unwrap());
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    assert_eq!(urls.iter().filter(is_there).count(), urls.len() - 1);
+    assert!(!is_there(&gone), "it was deleted");
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+}
+
+#[test]
+fn an_entry_is_found_once_its_directory_takes_names() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    store(&spool, URLS[0], b"old").unwrap();
+    spool.flush().unwrap();
+    disk.refuse_names(Some(Path::new("/spool/http/a.example")));
+    store(&spool, URLS[0], b"new").unwrap();
+    assert!(spool.flush().is_err());
+    let found = || spool.entry(&place(URLS[0])).unwrap().found().and_then(|found| body(&found));
+    assert_eq!(found().as_deref(), Some(&b"old"[..]));
+    disk.refuse_names(None);
+    store(&spool, URLS[1], b"other").unwrap();
+    spool.flush().unwrap();
+    assert_eq!(found().as_deref(), Some(&b"new"[..]));
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+}
+
 /// The other copies would be removed by no limit of the spool.
 #[test]
 fn only_the_newest_response_stays_in_a_directory_that_refuses_names() {

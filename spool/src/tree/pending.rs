@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -39,6 +39,9 @@ const MAX_HELD: usize = MAX_PENDING / 8;
 /// The largest number of files left in `tmp/`, each of another place. Only a failing disk causes more.
 const MAX_LEFT: usize = 10_000;
 
+/// The time after a failed attempt to rename the files left in `tmp/`, before the next attempt.
+const RETRY_LEFT: Duration = Duration::from_secs(60);
+
 /// The finished entries that wait for their names.
 #[derive(Debug)]
 pub(crate) struct Pending {
@@ -65,17 +68,20 @@ struct Batch {
     waiting: BTreeMap<VariantKey, FinishedFile>,
     /// Files that are durable, but could not be renamed for now.
     held: HashMap<PathBuf, Shortage>,
-    /// Files that could not be renamed, and that the next opening finds in `tmp/`.
+    /// Files that could not be renamed. A later batch or the next opening tries again.
     left: BTreeMap<VariantKey, LeftEntry>,
+    /// When they may be tried again. `None` if at once.
+    retry_left: Option<Instant>,
     /// Whether a change other than an entry waits for the next batch.
     is_requested: bool,
     stopping: bool,
 }
 
 /// An entry whose file stays in `tmp/`, because it cannot be renamed.
-#[derive(Debug)]
-struct LeftEntry {
-    path: PathBuf,
+#[derive(Debug, Clone)]
+pub(crate) struct LeftEntry {
+    pub(crate) place: Place,
+    pub(crate) path: PathBuf,
     stored: Timestamp,
 }
 
@@ -224,22 +230,43 @@ impl Pending {
         gathering.held.iter().next().map(|(path, shortage)| shortage.error(path))
     }
 
-    /// Forgets an entry whose file stays in `tmp/` for the next opening, because it cannot be
-    /// renamed. Returns the file that must be discarded instead: the older one of the same place, or
-    /// this one if there are too many.
+    /// Forgets an entry whose file stays in `tmp/`, because it cannot be renamed. Returns the file
+    /// that must be discarded instead: the older one of the same place, or this one if there are too
+    /// many.
     pub(crate) fn leave(&self, finished: &FinishedFile) -> Option<PathBuf> {
         let mut gathering = lock(&self.gathering);
         let slot = slot(&finished.place);
         if gathering.waiting.get(&slot).is_some_and(|waiting| waiting.path == finished.path) {
             gathering.waiting.remove(&slot);
         }
-        let (path, stored) = (finished.path.clone(), finished.stored);
+        let (place, path) = (finished.place.clone(), finished.path.clone());
+        let stored = finished.stored;
         let left = &mut gathering.left;
         let stays = left.get(&slot).map_or(left.len() < MAX_LEFT, |older| older.stored < stored);
         if !stays {
             return Some(path);
         }
-        left.insert(slot, LeftEntry { path, stored }).map(|older| older.path)
+        left.insert(slot, LeftEntry { place, path, stored }).map(|older| older.path)
+    }
+
+    /// The files that were left in `tmp/`. None soon after a failed attempt to rename them.
+    pub(crate) fn due_left(&self) -> Vec<LeftEntry> {
+        let gathering = lock(&self.gathering);
+        if gathering.retry_left.is_some_and(|time| Instant::now() < time) {
+            return Vec::new();
+        }
+        gathering.left.values().cloned().collect()
+    }
+
+    /// Delays the next attempt to rename the files that were left in `tmp/`.
+    pub(crate) fn delay_left(&self) {
+        lock(&self.gathering).retry_left = Some(Instant::now() + RETRY_LEFT);
+    }
+
+    /// Whether a file is still left in `tmp/`.
+    pub(crate) fn is_left(&self, entry: &LeftEntry) -> bool {
+        let gathering = lock(&self.gathering);
+        gathering.left.get(&slot(&entry.place)).is_some_and(|left| left.path == entry.path)
     }
 
     /// Whether a file of this place was left in `tmp/`.

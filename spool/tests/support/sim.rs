@@ -139,17 +139,8 @@ impl SimDisk {
         let meanwhile = Meanwhile::default();
         let (fault, calls, room) = (Fault::Never, 0, 0);
         let (locked, unreadable, refusing) = (false, Vec::new(), None);
-        let machine = Machine {
-            nodes,
-            fault,
-            calls,
-            room,
-            seconds,
-            locked,
-            unreadable,
-            refusing,
-            meanwhile,
-        };
+        let machine =
+            Machine { nodes, fault, calls, room, seconds, locked, unreadable, refusing, meanwhile };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
