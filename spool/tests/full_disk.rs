@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{body, entry, head, options, outgoing, place, store};
+use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{Durability, Options, RequestKind, Spool, Versions};
 
 const URLS: [&str; 3] = ["http://a.example/", "http://b.example/", "http://b.example/other"];
@@ -233,6 +234,73 @@ fn an_unreadable_old_file_is_replaced() {
         let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
         assert_eq!(body(&found).as_deref(), Some(&b"new"[..]));
     }
+}
+
+#[test]
+fn an_unreadable_old_file_hides_no_response_after_a_crash() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    store(&spool, URLS[0], b"old").unwrap();
+    spool.flush().unwrap();
+    store(&spool, URLS[0], b"new").unwrap();
+    let old = Path::new("/spool").join(place(URLS[0]).relative_path());
+    let opened = || {
+        let disk = disk.restarted();
+        disk.set_unreadable(&old);
+        (open(&disk), disk)
+    };
+    let (spool, _) = opened();
+    spool.flush().unwrap();
+    let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+    assert_eq!(body(&found).as_deref(), Some(&b"new"[..]));
+    let (spool, disk) = opened();
+    assert!(spool.remove(&place(URLS[0])).unwrap());
+    let spool = open(&disk.restarted());
+    assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none());
+}
+
+/// A complete file whose place has a newer entry. Each call of an opening fails once.
+#[test]
+fn an_older_response_does_not_return_after_a_failed_opening() {
+    let disk = SimDisk::new();
+    let options = Options { versions: Versions::from_rule(|_| 3), ..options(Durability::Batch) };
+    let open =
+        |disk: &SimDisk| Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options);
+    let spool = open(&disk).unwrap().0;
+    store(&spool, URLS[0], b"older").unwrap();
+    let file = disk.files(Path::new("/spool/tmp")).pop().unwrap();
+    let older = disk.content(&file).unwrap();
+    store(&spool, URLS[0], b"newer").unwrap();
+    spool.flush().unwrap();
+    spool.remove(&place(URLS[0])).unwrap();
+    store(&spool, URLS[0], b"newer").unwrap();
+    spool.flush().unwrap();
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+    disk.create(&file).unwrap().write_all_at(&older, 0).unwrap();
+    let mut failures = 0;
+    for call in 0.. {
+        let disk = disk.restarted();
+        disk.set_fault(Fault::Fail(call, ErrorKind::PermissionDenied));
+        let opened = open(&disk);
+        let is_over = disk.calls() <= call;
+        disk.set_fault(Fault::Never);
+        if is_over {
+            break;
+        }
+        let Ok((spool, recovery)) = opened else { continue };
+        // The place of a file that cannot be read is unknown.
+        let name = file.to_str().unwrap();
+        if recovery.failures.iter().any(|failure| failure.to_string().contains(name)) {
+            continue;
+        }
+        failures += recovery.failures.len();
+        let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+        assert_eq!(body(&found).as_deref(), Some(&b"newer"[..]), "call {call}");
+        spool.remove(&place(URLS[0])).unwrap();
+        let spool = open(&disk.restarted()).unwrap().0;
+        assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none(), "call {call}");
+    }
+    assert!(failures > 0);
 }
 
 /// Entries that wait for room are found after a restart on the full disk too, and do not return

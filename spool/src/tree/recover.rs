@@ -31,9 +31,9 @@ pub struct Recovery {
     /// Whether the previous run did not close the spool properly. [`crate::Spool::check_recent`]
     /// checks the entries stored last.
     pub was_not_closed: bool,
-    /// Failures to handle a file. Such a file stays unused until the next opening. An entry for whose
-    /// name a full disk has no room is not a failure under [`crate::Durability::Batch`]: it is found,
-    /// and gets its name with a later batch.
+    /// Failures to handle a file. Such a file stays unused until the next opening, or if it is an
+    /// entry, until a batch can rename it. An entry for whose name a full disk has no room is not a
+    /// failure under [`crate::Durability::Batch`]: it is found, and gets its name with a later batch.
     pub failures: Vec<Error>,
 }
 
@@ -123,10 +123,13 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
         let to = segments::files::admit(tree, &finished, &[])?;
         return Ok(to.map_or(LeftFile::Outdated, |to| LeftFile::Admitted(Box::new((to, None)))));
     }
-    let old = tree.newest_in_tree(new.place())?;
-    let admitted = admit_over(tree, &new, finished.clone(), old.map(|(_, old)| old));
+    let old = tree.newest_in_tree(new.place());
+    let admitted =
+        old.and_then(|old| admit_over(tree, &new, finished.clone(), old.map(|(_, old)| old)));
     if admitted.is_err() {
+        // It is tried again soon. A removal finds it until then.
         tree.leave(&finished);
+        tree.pending.schedule_batch();
     }
     admitted
 }
