@@ -14,7 +14,7 @@ use wwwoffle_spool::{HostDirectory, Key, KeyDirectory, LastListing, Place, Spool
 
 use crate::apply;
 use crate::column::host_id;
-use crate::error::{IndexFault, Result};
+use crate::error::{Error, IndexFault, Result};
 use crate::name::split;
 use crate::rebuild::WALKED;
 use crate::schema;
@@ -47,16 +47,21 @@ struct Walker<'a> {
     seen: HashSet<i64>,
     pending: usize,
     count: u64,
+    /// Why a part of the spool could not be read.
+    unreadable: Option<Error>,
 }
 
-/// Finds the changes since the last walk and applies them to the index.
+/// Finds the changes since the last walk and applies them to the index. If a part of the spool cannot
+/// be read, applies the changes of the others before it returns the first such error. The rows of
+/// that part stay, and the next walk examines it again.
 pub(crate) fn walk(connection: &Connection, spool: &Spool, work: &WorkQueue) -> Result<()> {
     // This writes the entries that wait for their batch, so that the walk finds their files.
     let _reported_elsewhere = spool.flush();
     let begun = SYSTEM_DISK.now();
     let since = checked_until(connection, begun)?;
     let seen = HashSet::new();
-    let mut walker = Walker { connection, work, since, seen, pending: 0, count: 0 };
+    let (pending, count, unreadable) = (0, 0, None);
+    let mut walker = Walker { connection, work, since, seen, pending, count, unreadable };
     connection.execute_batch("BEGIN IMMEDIATE")?;
     let done = walker.run(spool);
     match done {
@@ -82,13 +87,31 @@ pub(crate) fn checked_until(connection: &Connection, now: Timestamp) -> Result<T
 
 impl Walker<'_> {
     fn run(&mut self, spool: &Spool) -> Result<()> {
+        // Whether the host of each directory is known, so that the others have no directory.
+        let mut are_known = true;
         for (count, host) in spool.walk().hosts()?.enumerate() {
             if count.is_multiple_of(HOSTS) && self.work.is_stopping() {
                 return Err(IndexFault::Stopped.into());
             }
-            self.host(spool, &host?)?;
+            let is_named = host.as_ref().is_ok_and(|host| host.host().is_some());
+            let done = host.map_err(Error::from).and_then(|host| self.host(spool, &host));
+            are_known &= self.skip_unreadable(done)? || is_named;
         }
-        self.drop_unseen()
+        if are_known {
+            self.drop_unseen()?;
+        }
+        self.unreadable.take().map_or(Ok(()), Err)
+    }
+
+    /// Stores the first error of the spool, and returns other errors. Returns whether there was none.
+    fn skip_unreadable(&mut self, done: Result<()>) -> Result<bool> {
+        match done {
+            Err(error) if error.is_partial() => {
+                self.unreadable.get_or_insert(error);
+                Ok(false)
+            }
+            done => done.map(|()| true),
+        }
     }
 
     fn has_changed(&self, stamp: Option<Stamp>) -> bool {
@@ -96,6 +119,9 @@ impl Walker<'_> {
     }
 
     fn host(&mut self, spool: &Spool, host: &HostDirectory) -> Result<()> {
+        let named = host.host().map(|(scheme, name)| host_id(self.connection, &scheme, &name));
+        let named = named.transpose()?;
+        self.seen.extend(named.flatten());
         let is_new = self.has_changed(host.stamp()?);
         let directories = host.keys()?;
         let mut changed: Vec<&KeyDirectory> = Vec::new();
@@ -104,14 +130,15 @@ impl Walker<'_> {
                 changed.push(directory);
             }
         }
-        let number = self.number_of(host, &directories)?;
+        let number = named.map_or_else(|| self.number_of(&directories), Ok)?;
         self.seen.extend(number);
         if changed.is_empty() && !is_new {
             return self.look_at_varied(spool, number);
         }
         let mut known = self.known(number)?;
         for directory in changed {
-            self.directory(directory, &known)?;
+            let done = self.directory(directory, &known);
+            self.skip_unreadable(done)?;
             known.retain(|entry| entry.first != directory.first());
         }
         // Of the remaining entries, only those whose directory is missing have been removed.
@@ -122,13 +149,9 @@ impl Walker<'_> {
         self.look_at_varied(spool, number)
     }
 
-    /// The id of the host of a directory. `None` if the host is not indexed, or is unknown because
-    /// the directory contains no entry.
-    fn number_of(&self, host: &HostDirectory, keys: &[KeyDirectory]) -> Result<Option<i64>> {
-        if let Some((scheme, name)) = host.host() {
-            return host_id(self.connection, &scheme, &name);
-        }
-        // The directory name is a hash, so the host must be read from a file inside.
+    /// The id of the host of a directory whose name is a hash, by a file inside. `None` if the host
+    /// is not indexed, or is unknown because the directory contains no entry.
+    fn number_of(&self, keys: &[KeyDirectory]) -> Result<Option<i64>> {
         for directory in keys {
             if let Some(entry) = directory.entries()?.first() {
                 let (scheme, name, _) = split(entry.summary.place.url());

@@ -93,8 +93,6 @@ impl Worker {
             }
             let is_order = matches!(task, Task::Order(_));
             let are_uses = matches!(task, Task::WriteUses);
-            let has_changes = matches!(task, Task::Changes(_) | Task::Uses(..) | Task::Walk);
-            let was_behind = self.is_behind;
             let begun = Instant::now();
             let done = self.run_task(task, &mut connection);
             let is_damaged = done.as_ref().is_err_and(Error::is_damaged);
@@ -102,11 +100,6 @@ impl Worker {
             self.work.update(|progress| progress.walked = None);
             if are_uses {
                 self.work.uses_done(done.is_ok());
-            }
-            // The task has taken the changes from the queue, and the mark of a walk that is due.
-            if done.as_ref().is_err_and(|error| !error.is_stopped()) && (has_changes || was_behind)
-            {
-                self.set_behind(true);
             }
             match done {
                 _ if is_order => self.work.finish_request(done.err()),
@@ -213,13 +206,13 @@ impl Worker {
             return Err(error);
         }
         (*connection, self.failed) = (None, None);
-        self.set_behind(false);
         let path = self.path.clone();
         let opened = self.pool.replace(|| {
             let opened = put(&new, &path).and_then(|()| schema::open_writer(&path));
             let is_open = opened.is_ok();
             (opened, is_open)
         });
+        self.set_behind(opened.is_err());
         *connection = Some(opened?);
         self.work.update(|progress| progress.is_ready = true);
         Ok(())
@@ -247,8 +240,10 @@ impl Worker {
             }
         }
         let open = connection.as_ref().ok_or(IndexFault::NotReady)?;
-        if std::mem::take(&mut self.is_behind) {
-            self.walk(open)?;
+        if self.is_behind || matches!(task, Task::Walk) {
+            // Until this walk succeeds, the changes of this task are not in the index either.
+            self.set_behind(true);
+            self.catch_up(open)?;
         }
         match task {
             Task::Changes(places) => {
@@ -268,17 +263,29 @@ impl Worker {
                 write(open, || sessions::record_session_requests(open, session, &asked))
                     .map(|()| true)
             }
-            Task::Walk | Task::Order(_) => self.walk(open).map(|()| true),
+            Task::Order(_) => self.walk(open).map(|()| true),
             Task::Read => self.read(open),
+            Task::Walk => Ok(true),
             Task::Stop => Ok(false),
         }
     }
 
-    /// Finds changes that were not recorded.
     fn walk(&self, connection: &Connection) -> Result<()> {
         self.work.update(|progress| progress.walked = Some(0));
-        changed::walk(connection, &self.spool, &self.work)?;
-        self.work.update(|progress| progress.is_behind = false);
+        changed::walk(connection, &self.spool, &self.work)
+    }
+
+    /// Finds changes that were not recorded. A part of the spool that cannot be read is reported, and
+    /// does not require another walk.
+    fn catch_up(&mut self, connection: &Connection) -> Result<()> {
+        match self.walk(connection) {
+            Err(error) if error.is_partial() => {
+                schema::set_meta(connection, PARTIAL, 1)?;
+                self.work.record_error(error);
+            }
+            walked => walked?,
+        }
+        self.set_behind(false);
         Ok(())
     }
 
@@ -298,12 +305,12 @@ impl Worker {
         due
     }
 
-    /// Applies changes in one commit.
-    fn apply_changes(&self, connection: &Connection, mut places: Vec<Place>) -> Result<()> {
+    /// Applies changes in one commit. If that fails, the next task begins with a walk.
+    fn apply_changes(&mut self, connection: &Connection, mut places: Vec<Place>) -> Result<()> {
         // The keys of a directory then follow each other, so it is listed once.
         places.sort_by_cached_key(Place::relative_path);
         let mut last = LastListing::default();
-        write(connection, || {
+        let applied = write(connection, || {
             for place in &places {
                 match self.spool.walk_key(place, &mut last) {
                     Ok(found) => apply::set_key(connection, place, &found)?,
@@ -315,7 +322,11 @@ impl Worker {
                 }
             }
             Ok(())
-        })
+        });
+        if applied.is_err() {
+            self.set_behind(true);
+        }
+        applied
     }
 
     /// Reads some pages whose words are not indexed, and starts to read a document. Returns whether

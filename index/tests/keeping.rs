@@ -100,6 +100,13 @@ fn an_entry_comes_in_long_before_its_batch() {
     assert_eq!(names(&index).len(), 2);
 }
 
+/// Makes each commit with a new entry fail.
+fn refuse_entries(database: &rusqlite::Connection) {
+    let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries \
+                  BEGIN SELECT RAISE(ABORT, 'refused'); END";
+    database.execute_batch(refuse).unwrap();
+}
+
 #[test]
 fn a_change_whose_commit_failed_comes_in_with_the_next_or_with_a_walk() {
     let directory = tempfile::tempdir().unwrap();
@@ -107,9 +114,7 @@ fn a_change_whose_commit_failed_comes_in_with_the_next_or_with_a_walk() {
     let database = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
     database.busy_timeout(PATIENCE).unwrap();
     let store_without_index = |url: &str| {
-        let refuse = "CREATE TRIGGER refuse BEFORE INSERT ON entries \
-                      BEGIN SELECT RAISE(ABORT, 'refused'); END";
-        database.execute_batch(refuse).unwrap();
+        refuse_entries(&database);
         let before = names(&index);
         store(&spool, url, "title Three");
         spool.flush().unwrap();
@@ -126,6 +131,56 @@ fn a_change_whose_commit_failed_comes_in_with_the_next_or_with_a_walk() {
     store_without_index("http://e.example/5");
     assert!(index.catch_up(PATIENCE));
     assert_eq!(names(&index).len(), 5);
+}
+
+#[test]
+fn an_unreadable_directory_hides_no_other_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    let (spool, index) = two(root);
+    // A link to itself can neither be read nor is it missing.
+    let host = root.join("http/a.example");
+    for link in [root.join("http/0.example"), host.join(free_name(&host))] {
+        std::os::unix::fs::symlink(link.file_name().unwrap(), &link).unwrap();
+    }
+    let database = rusqlite::Connection::open(root.join(FILE)).unwrap();
+    database.busy_timeout(PATIENCE).unwrap();
+    refuse_entries(&database);
+    for host in 0..10 {
+        store(&spool, &format!("http://host{host}.example/"), "title Lost");
+    }
+    spool.flush().unwrap();
+    index.wait_until_current(false).unwrap();
+    assert_eq!(names(&index).len(), 2);
+    database.execute_batch("DROP TRIGGER refuse").unwrap();
+    for host in 0..10 {
+        store(&spool, &format!("http://later{host}.example/"), "title Later");
+        settle(&spool, &index);
+        assert_eq!(names(&index).len(), 13 + host, "the walk finds the lost changes");
+    }
+    assert!(index.is_level_within(PATIENCE), "the walk is not repeated");
+    assert!(!index.catch_up(PATIENCE), "a part is missing");
+}
+
+/// A name for a directory of keys that a host does not have.
+fn free_name(host: &Path) -> String {
+    let names = (0..=u8::MAX).map(|first| format!("{first:02x}"));
+    names.into_iter().find(|name| !host.join(name).exists()).unwrap()
+}
+
+#[test]
+fn a_failed_write_of_uses_loses_no_change() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_spool, index) = two(directory.path());
+    let place = place("http://a.example/1");
+    let uses = directory.path().join("used");
+    fs::create_dir(&uses).unwrap();
+    index.record_use(&place, Timestamp::now() + Duration::from_secs(100));
+    assert!(!index.write_uses(PATIENCE));
+    assert!(!index.faults().is_empty());
+    assert!(index.is_level_within(PATIENCE), "every change is in the index");
+    fs::remove_dir(&uses).unwrap();
+    assert!(index.write_uses(PATIENCE));
 }
 
 #[test]

@@ -346,8 +346,9 @@ impl Tree {
 
     /// Renames every finished file into place and syncs it. If there is no room for the name of a
     /// file, or the process has too many open files, the file stays durably in `tmp/` until the next
-    /// batch. A file that cannot be renamed for another reason stays there until the next opening. A
-    /// file that cannot be synced is discarded. Each reason is recorded as a failure once.
+    /// batch. A file that cannot be renamed for another reason stays there too, but lookups do not find
+    /// it until a batch without failures can rename it. A file that cannot be synced is discarded. Each
+    /// reason is recorded as a failure once.
     pub(crate) fn write_batch(&self) {
         let _one = lock(&self.pending.batch);
         self.write_waiting();
@@ -362,7 +363,7 @@ impl Tree {
         let mut synced = Vec::new();
         // Whether a newer response, which is not durable yet, has replaced one of this batch.
         let mut is_superseded = false;
-        // Whether a file of this batch stays in `tmp/` until the next opening.
+        // Whether lookups no longer find a file of this batch, which stays in `tmp/`.
         let mut has_left = false;
         let waiting = self.pending.snapshot();
         let (held, unsynced): (Vec<_>, Vec<_>) =
@@ -396,11 +397,15 @@ impl Tree {
                 // Lookups read the file below `tmp/`, and the next opening would find it there.
                 Err(error) if self.pending.hold(&self.root, &finished, &error) => {}
                 Err(error) => {
-                    self.pending.leave(&finished);
+                    self.leave(&finished);
                     has_left = true;
                     failures.push(error);
                 }
             }
+        }
+        let is_short = self.pending.update_shortage();
+        if failures.is_empty() && !is_short {
+            changed.extend(recover::admit_left(self));
         }
         self.root.write_recent();
         let directories: Vec<_> = changed.iter().map(|(_, path)| parent(path)).collect();
@@ -415,7 +420,6 @@ impl Tree {
                 }
             }
         }
-        let is_short = self.pending.update_shortage();
         let outbox = if is_short { self.outbox.without_removals(outbox) } else { outbox };
         if is_short || has_left {
             // The disk may stay full for long, so the names below `tmp/` must survive a power
@@ -466,6 +470,14 @@ impl Tree {
             self.root.discard(&finished.path);
         }
         is_newest
+    }
+
+    /// Leaves a complete file in `tmp/`, because it cannot be renamed.
+    pub(crate) fn leave(&self, finished: &FinishedFile) {
+        if let Some(surplus) = self.pending.leave(finished) {
+            self.root.discard(&surplus);
+            self.root.leaves_tmp();
+        }
     }
 
     /// Removes the files of a key that were left in `tmp/`; only those of one variant if `variant` is

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use support::sim::{Fault, SimDisk};
 use support::{body, entry, head, options, outgoing, place, store};
+use wwwoffle_spool::fs::Disk;
 use wwwoffle_spool::{Durability, Options, RequestKind, Spool, Versions};
 
 const URLS: [&str; 3] = ["http://a.example/", "http://b.example/", "http://b.example/other"];
@@ -159,6 +160,63 @@ fn entries_that_cannot_be_named_come_back_unless_they_were_deleted() {
     }
 }
 
+/// More entries than wait with an open file.
+#[test]
+fn every_entry_is_found_once_the_disk_has_space() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    let urls: Vec<_> = (0..200).map(|number| format!("http://a.example/{number}")).collect();
+    for url in &urls {
+        store(&spool, url, url.as_bytes()).unwrap();
+    }
+    disk.set_fault(Fault::Full);
+    assert!(spool.flush().unwrap_err().is_full());
+    let is_there = |url: &&String| spool.entry(&place(url)).unwrap().found().is_some();
+    let unfound = urls.iter().filter(|url| !is_there(url)).count();
+    assert!(unfound > 0);
+    let gone = urls.iter().find(|url| !is_there(url)).unwrap();
+    assert!(spool.remove(&place(gone)).unwrap());
+    disk.set_fault(Fault::Never);
+    spool.flush().unwrap();
+    assert_eq!(urls.iter().filter(is_there).count(), urls.len() - 1);
+    assert!(!is_there(&gone), "it was deleted");
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+}
+
+#[test]
+fn an_entry_is_found_once_its_directory_takes_names() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    store(&spool, URLS[0], b"old").unwrap();
+    spool.flush().unwrap();
+    disk.refuse_names(Some(Path::new("/spool/http/a.example")));
+    store(&spool, URLS[0], b"new").unwrap();
+    assert!(spool.flush().is_err());
+    let found = || spool.entry(&place(URLS[0])).unwrap().found().and_then(|found| body(&found));
+    assert_eq!(found().as_deref(), Some(&b"old"[..]));
+    disk.refuse_names(None);
+    store(&spool, URLS[1], b"other").unwrap();
+    spool.flush().unwrap();
+    assert_eq!(found().as_deref(), Some(&b"new"[..]));
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+}
+
+/// The other copies would be removed by no limit of the spool.
+#[test]
+fn only_the_newest_response_stays_in_a_directory_that_refuses_names() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    for number in 0..20 {
+        store(&spool, URLS[0], format!("body {number}").as_bytes()).unwrap();
+        disk.refuse_names(Some(Path::new("/spool/http/a.example")));
+        assert!(spool.flush().is_err());
+        assert_eq!(disk.files(Path::new("/spool/tmp")).len(), 1, "after {number}");
+    }
+    let spool = open(&disk.restarted());
+    let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+    assert_eq!(body(&found).as_deref(), Some(&b"body 19"[..]));
+}
+
 #[test]
 fn an_unreadable_old_file_is_replaced() {
     let disk = SimDisk::new();
@@ -176,6 +234,73 @@ fn an_unreadable_old_file_is_replaced() {
         let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
         assert_eq!(body(&found).as_deref(), Some(&b"new"[..]));
     }
+}
+
+#[test]
+fn an_unreadable_old_file_hides_no_response_after_a_crash() {
+    let disk = SimDisk::new();
+    let spool = open(&disk);
+    store(&spool, URLS[0], b"old").unwrap();
+    spool.flush().unwrap();
+    store(&spool, URLS[0], b"new").unwrap();
+    let old = Path::new("/spool").join(place(URLS[0]).relative_path());
+    let opened = || {
+        let disk = disk.restarted();
+        disk.set_unreadable(&old);
+        (open(&disk), disk)
+    };
+    let (spool, _) = opened();
+    spool.flush().unwrap();
+    let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+    assert_eq!(body(&found).as_deref(), Some(&b"new"[..]));
+    let (spool, disk) = opened();
+    assert!(spool.remove(&place(URLS[0])).unwrap());
+    let spool = open(&disk.restarted());
+    assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none());
+}
+
+/// A complete file whose place has a newer entry. Each call of an opening fails once.
+#[test]
+fn an_older_response_does_not_return_after_a_failed_opening() {
+    let disk = SimDisk::new();
+    let options = Options { versions: Versions::from_rule(|_| 3), ..options(Durability::Batch) };
+    let open =
+        |disk: &SimDisk| Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options);
+    let spool = open(&disk).unwrap().0;
+    store(&spool, URLS[0], b"older").unwrap();
+    let file = disk.files(Path::new("/spool/tmp")).pop().unwrap();
+    let older = disk.content(&file).unwrap();
+    store(&spool, URLS[0], b"newer").unwrap();
+    spool.flush().unwrap();
+    spool.remove(&place(URLS[0])).unwrap();
+    store(&spool, URLS[0], b"newer").unwrap();
+    spool.flush().unwrap();
+    assert!(disk.files(Path::new("/spool/tmp")).is_empty());
+    disk.create(&file).unwrap().write_all_at(&older, 0).unwrap();
+    let mut failures = 0;
+    for call in 0.. {
+        let disk = disk.restarted();
+        disk.set_fault(Fault::Fail(call, ErrorKind::PermissionDenied));
+        let opened = open(&disk);
+        let is_over = disk.calls() <= call;
+        disk.set_fault(Fault::Never);
+        if is_over {
+            break;
+        }
+        let Ok((spool, recovery)) = opened else { continue };
+        // The place of a file that cannot be read is unknown.
+        let name = file.to_str().unwrap();
+        if recovery.failures.iter().any(|failure| failure.to_string().contains(name)) {
+            continue;
+        }
+        failures += recovery.failures.len();
+        let found = spool.entry(&place(URLS[0])).unwrap().found().unwrap();
+        assert_eq!(body(&found).as_deref(), Some(&b"newer"[..]), "call {call}");
+        spool.remove(&place(URLS[0])).unwrap();
+        let spool = open(&disk.restarted()).unwrap().0;
+        assert!(spool.entry(&place(URLS[0])).unwrap().found().is_none(), "call {call}");
+    }
+    assert!(failures > 0);
 }
 
 /// Entries that wait for room are found after a restart on the full disk too, and do not return

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
@@ -36,8 +36,11 @@ fn max_pending() -> usize {
 /// with its file open.
 const MAX_HELD: usize = MAX_PENDING / 8;
 
-/// The largest number of files left in `tmp/` that a removal finds. Only a failing disk causes more.
+/// The largest number of files left in `tmp/`, each of another place. Only a failing disk causes more.
 const MAX_LEFT: usize = 10_000;
+
+/// The time after a failed attempt to rename the files left in `tmp/`, before the next attempt.
+const RETRY_LEFT: Duration = Duration::from_secs(60);
 
 /// The finished entries that wait for their names.
 #[derive(Debug)]
@@ -65,11 +68,21 @@ struct Batch {
     waiting: BTreeMap<VariantKey, FinishedFile>,
     /// Files that are durable, but could not be renamed for now.
     held: HashMap<PathBuf, Shortage>,
-    /// Files that could not be renamed, and that the next opening finds in `tmp/`.
-    left: Vec<(VariantKey, PathBuf)>,
+    /// Files that could not be renamed. A later batch or the next opening tries again.
+    left: BTreeMap<VariantKey, LeftEntry>,
+    /// When they may be tried again. `None` if at once.
+    retry_left: Option<Instant>,
     /// Whether a change other than an entry waits for the next batch.
     is_requested: bool,
     stopping: bool,
+}
+
+/// An entry whose file stays in `tmp/`, because it cannot be renamed.
+#[derive(Debug, Clone)]
+pub(crate) struct LeftEntry {
+    pub(crate) place: Place,
+    pub(crate) path: PathBuf,
+    stored: Timestamp,
 }
 
 /// What the next attempt to rename a file needs.
@@ -217,30 +230,58 @@ impl Pending {
         gathering.held.iter().next().map(|(path, shortage)| shortage.error(path))
     }
 
-    /// Forgets an entry whose file stays in `tmp/` for the next opening, because it cannot be
-    /// renamed.
-    pub(crate) fn leave(&self, finished: &FinishedFile) {
+    /// Forgets an entry whose file stays in `tmp/`, because it cannot be renamed. Returns the file
+    /// that must be discarded instead: the older one of the same place, or this one if there are too
+    /// many.
+    pub(crate) fn leave(&self, finished: &FinishedFile) -> Option<PathBuf> {
         let mut gathering = lock(&self.gathering);
         let slot = slot(&finished.place);
         if gathering.waiting.get(&slot).is_some_and(|waiting| waiting.path == finished.path) {
             gathering.waiting.remove(&slot);
         }
-        if gathering.left.len() < MAX_LEFT {
-            gathering.left.push((slot, finished.path.clone()));
+        let (place, path) = (finished.place.clone(), finished.path.clone());
+        let stored = finished.stored;
+        let left = &mut gathering.left;
+        let stays = left.get(&slot).map_or(left.len() < MAX_LEFT, |older| older.stored < stored);
+        if !stays {
+            return Some(path);
         }
+        left.insert(slot, LeftEntry { place, path, stored }).map(|older| older.path)
+    }
+
+    /// The files that were left in `tmp/`. None soon after a failed attempt to rename them.
+    pub(crate) fn due_left(&self) -> Vec<LeftEntry> {
+        let gathering = lock(&self.gathering);
+        if gathering.retry_left.is_some_and(|time| Instant::now() < time) {
+            return Vec::new();
+        }
+        gathering.left.values().cloned().collect()
+    }
+
+    /// Delays the next attempt to rename the files that were left in `tmp/`.
+    pub(crate) fn delay_left(&self) {
+        lock(&self.gathering).retry_left = Some(Instant::now() + RETRY_LEFT);
+    }
+
+    /// Whether a file is still left in `tmp/`.
+    pub(crate) fn is_left(&self, entry: &LeftEntry) -> bool {
+        let gathering = lock(&self.gathering);
+        gathering.left.get(&slot(&entry.place)).is_some_and(|left| left.path == entry.path)
     }
 
     /// Whether a file of this place was left in `tmp/`.
     pub(crate) fn has_left(&self, place: &Place) -> bool {
-        lock(&self.gathering).left.iter().any(|(of, _)| *of == slot(place))
+        lock(&self.gathering).left.contains_key(&slot(place))
     }
 
     /// Returns the files of a key that were left in `tmp/`, and forgets them; only those of one
     /// variant if `variant` is given.
     pub(crate) fn take_left(&self, key: Key, variant: Option<Key>) -> Vec<PathBuf> {
-        let is_meant = |(of, its): &VariantKey| *of == key && variant.is_none_or(|one| one == *its);
         let left = &mut lock(&self.gathering).left;
-        left.extract_if(.., |(slot, _)| is_meant(slot)).map(|(_, path)| path).collect()
+        let of_key = left.range(slots(key)).map(|(slot, _)| *slot);
+        let meant: Vec<_> =
+            of_key.filter(|(_, its)| variant.is_none_or(|one| one == *its)).collect();
+        meant.iter().filter_map(|slot| left.remove(slot)).map(|entry| entry.path).collect()
     }
 
     /// Every waiting entry, the oldest first.

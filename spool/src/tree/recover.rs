@@ -5,10 +5,12 @@ use std::sync::atomic::Ordering;
 
 use crate::durability::tmp::is_rewrite;
 use crate::durability::{Durability, TMP};
+use crate::entry::Entry;
 use crate::entry::body::is_whole;
 use crate::entry::read::{self, EntryContent};
 use crate::error::{Damage, Error, Result};
 use crate::fs::names::names;
+use crate::fs::parallel::lock;
 use crate::fs::{OpenedFile, parent};
 use crate::tree::{FinishedFile, Tree, salvage, segments};
 
@@ -29,9 +31,9 @@ pub struct Recovery {
     /// Whether the previous run did not close the spool properly. [`crate::Spool::check_recent`]
     /// checks the entries stored last.
     pub was_not_closed: bool,
-    /// Failures to handle a file. Such a file stays unused until the next opening. An entry for whose
-    /// name a full disk has no room is not a failure under [`crate::Durability::Batch`]: it is found,
-    /// and gets its name with a later batch.
+    /// Failures to handle a file. Such a file stays unused until the next opening, or if it is an
+    /// entry, until a batch can rename it. An entry for whose name a full disk has no room is not a
+    /// failure under [`crate::Durability::Batch`]: it is found, and gets its name with a later batch.
     pub failures: Vec<Error>,
 }
 
@@ -111,29 +113,51 @@ enum LeftFile {
 
 /// Renames a file of `tmp/` into place, if it is complete and newer than the present entry.
 fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
-    let EntryContent::Whole(new) =
-        read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
-    else {
-        return Ok(LeftFile::Broken);
-    };
+    let Some((new, finished)) = read_file(tree, path)? else { return Ok(LeftFile::Broken) };
     // A segment without the record of its position in the body.
     let is_headless = new.is_part() && new.part().is_none();
     if is_headless || !is_whole(&new)? {
         return Ok(LeftFile::Broken);
     }
-    let opened = tree.root.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
-    let OpenedFile::File(file, _) = opened else { return Ok(LeftFile::Broken) };
-    let (place, stored) = (new.place().clone(), new.stored());
-    let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
-    let body_len = new.body_len();
-    let finished = FinishedFile { place, path, file, stored, status, digest, body_len };
     if new.is_part() {
         let to = segments::files::admit(tree, &finished, &[])?;
         return Ok(to.map_or(LeftFile::Outdated, |to| LeftFile::Admitted(Box::new((to, None)))));
     }
-    if let Some((_, old)) = tree.newest_in_tree(new.place())?
-        && old.order() >= new.order()
-    {
+    let old = tree.newest_in_tree(new.place());
+    let admitted =
+        old.and_then(|old| admit_over(tree, &new, finished.clone(), old.map(|(_, old)| old)));
+    if admitted.is_err() {
+        // It is tried again soon. A removal finds it until then.
+        tree.leave(&finished);
+        tree.pending.schedule_batch();
+    }
+    admitted
+}
+
+/// Reads the beginning of a file of `tmp/`. `None` if it is invalid.
+fn read_file(tree: &Tree, path: &Path) -> Result<Option<(Entry, FinishedFile)>> {
+    let EntryContent::Whole(new) =
+        read::read_any(&*tree.root.disk, Some(&tree.root.path), path, None)?
+    else {
+        return Ok(None);
+    };
+    let opened = tree.root.disk.open(path).map_err(|error| Error::disk("open", path, error))?;
+    let OpenedFile::File(file, _) = opened else { return Ok(None) };
+    let (place, stored) = (new.place().clone(), new.stored());
+    let (path, status, digest) = (path.to_owned(), new.status(), *new.digest());
+    let body_len = new.body_len();
+    let finished = FinishedFile { place, path, file, stored, status, digest, body_len };
+    Ok(Some((new, finished)))
+}
+
+/// Renames a complete file into place, if it is newer than the entry `old` of the tree.
+fn admit_over(
+    tree: &Tree,
+    new: &Entry,
+    finished: FinishedFile,
+    old: Option<Entry>,
+) -> Result<LeftFile> {
+    if let Some(old) = old.filter(|old| old.order() >= new.order()) {
         let is_version = tree.recover_version(&finished, &old)?;
         return Ok(if is_version { LeftFile::Version } else { LeftFile::Outdated });
     }
@@ -142,10 +166,7 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
     if held.as_ref().is_some_and(|held| held.stored >= finished.stored) {
         return Ok(LeftFile::Outdated);
     }
-    if let Err(error) = finished.sync() {
-        tree.pending.leave(&finished);
-        return Err(error);
-    }
+    finished.sync()?;
     match tree.put_in_place(&finished) {
         Ok(to) => {
             if let Some(older) = held {
@@ -159,11 +180,52 @@ fn admit(tree: &Tree, path: &Path) -> Result<LeftFile> {
             tree.pending.add(finished).iter().for_each(|older| tree.root.discard(&older.path));
             Ok(LeftFile::Held)
         }
-        Err(error) => {
-            tree.pending.leave(&finished);
-            Err(error)
+        Err(error) => Err(error),
+    }
+}
+
+/// Tries again to rename the files that were left in `tmp/`. Returns the renamed entries with their
+/// paths. The caller holds the lock of batches.
+pub(crate) fn admit_left(tree: &Tree) -> Vec<(FinishedFile, PathBuf)> {
+    let mut admitted = Vec::new();
+    for left in tree.pending.due_left() {
+        let _told = tree.changing(&left.place);
+        let _commit = lock(&tree.commit);
+        if !tree.pending.is_left(&left) {
+            continue;
+        }
+        let Ok(done) = admit_again(tree, &left.path) else {
+            // The failure was recorded when the file was left.
+            tree.pending.delay_left();
+            continue;
+        };
+        let kept = tree.pending.take_left(left.place.key(), Some(left.place.variant_name()));
+        match done {
+            LeftFile::Admitted(done) => {
+                let (path, finished) = *done;
+                admitted.extend(finished.map(|finished| (finished, path)));
+            }
+            LeftFile::Version | LeftFile::Held => {}
+            LeftFile::Broken | LeftFile::Outdated => {
+                for path in kept {
+                    tree.root.discard(&path);
+                    tree.root.leaves_tmp();
+                }
+            }
         }
     }
+    admitted
+}
+
+/// Renames a file that was left in `tmp/` into place. Its body was checked before.
+fn admit_again(tree: &Tree, path: &Path) -> Result<LeftFile> {
+    let Some((new, finished)) = read_file(tree, path)? else { return Ok(LeftFile::Broken) };
+    let old = match tree.newest_in_tree(new.place()) {
+        Err(error) if error.is_out_of_files() => return Err(error),
+        // The new entry replaces an unreadable file.
+        old => old.ok().flatten(),
+    };
+    admit_over(tree, &new, finished, old.map(|(_, old)| old))
 }
 
 fn is_batched(tree: &Tree) -> bool {

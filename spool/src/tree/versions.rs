@@ -142,7 +142,8 @@ impl Tree {
             Ok(EntryContent::Missing) => return Ok(false),
             // Only entries become versions, other files do not.
             Ok(_) => return Ok(true),
-            Err(error) if error.is_out_of_files() => return Err(error),
+            // A later batch tries again.
+            Err(error) if error.is_out_of_files() || error.is_full() => return Err(error),
             // The new entry replaces an unreadable file.
             Err(error) => {
                 self.root.record_failure(error);

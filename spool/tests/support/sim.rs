@@ -57,6 +57,8 @@ struct Machine {
     locked: bool,
     /// The files that cannot be read.
     unreadable: Vec<usize>,
+    /// The directory in and below which no name can be created.
+    refusing: Option<PathBuf>,
     meanwhile: Meanwhile,
 }
 
@@ -124,6 +126,7 @@ impl SimDisk {
             seconds: 1_700_000_000,
             locked: false,
             unreadable: Vec::new(),
+            refusing: None,
             meanwhile: Meanwhile::default(),
         };
         SimDisk(Arc::new(Mutex::new(machine)))
@@ -135,8 +138,9 @@ impl SimDisk {
         let (nodes, seconds) = (machine.nodes.clone(), machine.seconds);
         let meanwhile = Meanwhile::default();
         let (fault, calls, room) = (Fault::Never, 0, 0);
-        let (locked, unreadable) = (false, Vec::new());
-        let machine = Machine { nodes, fault, calls, room, seconds, locked, unreadable, meanwhile };
+        let (locked, unreadable, refusing) = (false, Vec::new(), None);
+        let machine =
+            Machine { nodes, fault, calls, room, seconds, locked, unreadable, refusing, meanwhile };
         SimDisk(Arc::new(Mutex::new(machine)))
     }
 
@@ -180,6 +184,11 @@ impl SimDisk {
         let mut machine = self.machine();
         let node = machine.find(path).unwrap();
         machine.unreadable.push(node);
+    }
+
+    /// Lets no name be created in this directory or below it, as if it belonged to another user.
+    pub fn refuse_names(&self, directory: Option<&Path>) {
+        self.machine().refusing = directory.map(Path::to_owned);
     }
 
     /// Moves the clock.
@@ -279,7 +288,13 @@ impl Machine {
         }
     }
 
+    fn check_refusal(&self, path: &Path) -> io::Result<()> {
+        let is_refused = self.refusing.as_ref().is_some_and(|refusing| path.starts_with(refusing));
+        if is_refused { Err(ErrorKind::PermissionDenied.into()) } else { Ok(()) }
+    }
+
     fn make(&mut self, path: &Path, node: Node) -> io::Result<usize> {
+        self.check_refusal(path)?;
         let number = self.nodes.len();
         let is_full = match self.fault {
             Fault::Full | Fault::FullAndStop(_) => true,
@@ -359,6 +374,7 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut machine = self.call()?;
         let node = machine.find(from)?;
+        machine.check_refusal(to)?;
         // Both paths must be valid before anything is changed.
         let (names, name) = machine.parent(to)?;
         if names.get(name) == Some(&node) {
