@@ -24,6 +24,9 @@ use crate::storage::store::timestamp;
 /// The interval at which unused objects are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(10 * 60);
 
+/// The interval at which is asked whether the engines may be used.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+
 /// The time for which an unused object stays, in seconds.
 const UNUSED_FOR: i64 = 24 * 60 * 60;
 
@@ -88,13 +91,15 @@ impl Tier {
     async fn maintain(&self) {
         loop {
             self.catalogue.wait_until_ready().await;
-            if self.may_maintain() {
-                if let Err(error) = self.remove_unused().await {
-                    debug!(error = error_chain(&error), "unused objects are removed later");
-                }
-                if let Err(error) = self.check_some().await {
-                    debug!(error = error_chain(&error), "the archive tier is checked later");
-                }
+            if !self.may_maintain() {
+                tokio::time::sleep(ASK_EVERY).await;
+                continue;
+            }
+            if let Err(error) = self.remove_unused().await {
+                debug!(error = error_chain(&error), "unused objects are removed later");
+            }
+            if let Err(error) = self.check_some().await {
+                debug!(error = error_chain(&error), "the archive tier is checked later");
             }
             tokio::time::sleep(LOOK_EVERY).await;
         }
