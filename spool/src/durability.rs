@@ -121,11 +121,4 @@ impl Root {
         *last = now.max(next);
         *last
     }
-
-    /// Returns the result of [`Root::stamp`], or the microsecond after `earlier` if that is later: the
-    /// clock may have been set back since.
-    pub(crate) fn stamp_after(&self, earlier: Option<Timestamp>) -> Timestamp {
-        let next = earlier.and_then(|time| time.checked_add(SignedDuration::from_micros(1)).ok());
-        next.map_or_else(|| self.stamp(), |next| self.stamp().max(next))
-    }
 }

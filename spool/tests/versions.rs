@@ -165,40 +165,6 @@ fn variants_are_found_among_all_their_versions() {
 }
 
 #[test]
-fn the_last_response_counts_after_the_clock_was_set_back() {
-    const DAY: i64 = 86_400;
-    let disk = SimDisk::new();
-    let open = |disk: &SimDisk| {
-        let options = options(Durability::Batch, 3);
-        Spool::open_with(Arc::new(disk.clone()), root(), &options).unwrap().0
-    };
-    let store = |spool: &Spool, body: &str| {
-        support::store(spool, URL, body.as_bytes()).unwrap();
-    };
-    let current = |spool: &Spool| support::body(&spool.entry(&place(URL)).unwrap().found()?);
-    let spool = open(&disk);
-    for body in ["a", "b", "c", "d"] {
-        store(&spool, body);
-        spool.flush().unwrap();
-    }
-    drop(spool);
-    disk.move_clock(-DAY);
-    // The program ends before the batch.
-    let spool = open(&disk);
-    store(&spool, "e");
-    let spool = open(&disk.restarted());
-    assert_eq!(current(&spool).as_deref(), Some(&b"e"[..]));
-    store(&spool, "f");
-    spool.flush().unwrap();
-    assert_eq!(current(&spool).as_deref(), Some(&b"f"[..]));
-    assert_eq!(texts(&spool, &place(URL)), ["e", "d", "c"]);
-    // Other pages have the time of the clock.
-    support::store(&spool, "http://v/other", b"other").unwrap();
-    let stored = |url: &str| spool.entry(&place(url)).unwrap().found().unwrap().stored();
-    assert!(stored(URL).duration_since(stored("http://v/other")).as_hours() >= 23);
-}
-
-#[test]
 fn owners_and_variants_have_separate_versions() {
     let root = tempfile::tempdir().unwrap();
     let spool = open(root.path(), Durability::Batch, 9);

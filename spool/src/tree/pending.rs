@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-
 use crate::entry::place::Place;
 use crate::error::Error;
 use crate::fs::parallel::lock;
@@ -119,11 +117,6 @@ impl Pending {
     /// The path of the file of this place, if it is waiting.
     pub(crate) fn path(&self, place: &Place) -> Option<PathBuf> {
         lock(&self.gathering).waiting.get(&slot(place)).map(|finished| finished.path.clone())
-    }
-
-    /// When the waiting entry of this place was finished.
-    pub(crate) fn stored(&self, place: &Place) -> Option<Timestamp> {
-        lock(&self.gathering).waiting.get(&slot(place)).map(|finished| finished.stored)
     }
 
     /// The waiting entries of a key, whatever their variant.

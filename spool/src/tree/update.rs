@@ -87,7 +87,7 @@ impl Tree {
         {
             return Ok(Some(now));
         }
-        let (head, state) = update.applied(&now, self.root.stamp_after(now.state().updated));
+        let (head, state) = update.applied(&now, self.root.stamp());
         let (path, file) = self.root.create_tmp()?;
         let written = match now.body() {
             // The small file is renamed at once, because files below `tmp/` must not refer to a

@@ -276,20 +276,6 @@ impl Tree {
         }
     }
 
-    /// The time for an entry of this place that is finished now: later than that of the entry that it
-    /// replaces, even if the clock was set back since. The order of these times decides which of two
-    /// files is the entry, and which versions are surplus.
-    pub(crate) fn finishing_time(&self, place: &Place) -> Timestamp {
-        let named = || {
-            let summaries = self.names_of(place).into_iter().map(|path| {
-                // An unreadable entry is replaced, whatever its time.
-                read_summary(&*self.root.disk, &path).ok().flatten()
-            });
-            summaries.flatten().map(|summary| summary.stored).max()
-        };
-        self.root.stamp_after(self.pending.stored(place).or_else(named))
-    }
-
     /// Reads the entries of a place while names cannot change: the caller holds `commit`, or no
     /// other thread uses the tree.
     pub(crate) fn look_up(&self, place: &Place, which: VariantChoice) -> Result<KeyLookup> {

@@ -156,10 +156,6 @@ impl Writer {
             part,
             blocks: Some(&blocks),
         };
-        let stored = self.stored.unwrap_or_else(|| match ended {
-            BodyExtent::Whole => self.tree().finishing_time(&self.place),
-            BodyExtent::Part { .. } => self.tree().root.stamp(),
-        });
         let body_end = self.start.body_offset() + self.body.len;
         let tail =
             layout::tail(&self.place, &self.exchange.ids, self.exchange.when, &after, body_end)?;
@@ -167,7 +163,7 @@ impl Writer {
             body_len: self.body.len,
             digest: std::mem::take(&mut self.body.hasher).finalize().into(),
             tail_len: wide(tail.len()),
-            stored,
+            stored: self.stored.unwrap_or_else(|| self.tree().root.stamp()),
             cut: ended == BodyExtent::Part { cut: true },
         };
         let fixed = self.start.fixed(&finish);
