@@ -420,18 +420,18 @@ impl Tree {
                 }
             }
         }
-        let outbox = if is_short { self.outbox.without_removals(outbox) } else { outbox };
+        // New requests need no entry of this batch. If they waited, each would keep its file open.
+        let has_all = !is_short && failures.is_empty();
+        let outbox = if has_all { outbox } else { self.outbox.without_removals(outbox) };
         if is_short || has_left {
             // The disk may stay full for long, so the names below `tmp/` must survive a power
             // failure.
             failures.extend(self.root.sync_dir(&self.root.join(TMP)).err());
         }
-        if failures.is_empty() {
-            failures.extend(self.outbox.write(&self.root, &outbox, !is_superseded).err());
-            if is_superseded {
-                self.pending.schedule_batch();
-            }
+        if failures.is_empty() && is_superseded {
+            self.pending.schedule_batch();
         }
+        failures.extend(self.outbox.write(&self.root, &outbox, !is_superseded).err());
         if !failures.is_empty() {
             self.outbox.cancel_removals(&outbox);
         }

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use support::sim::{Fault, SimDisk};
-use support::{open, options, outgoing, place};
+use support::{open, options, outgoing, place, store};
 use wwwoffle_spool::{
     AddOutcome, Durability, FinishOutcome, Lookup, MAX_OPTIONS, Outgoing, Priority, QueueChange,
     RequestKind, RequestLine, RequestState, RequesterLocation, Result, RunId, RunMembership,
@@ -59,6 +59,28 @@ fn a_request_of_a_recursive_fetch_round_trips() {
     };
     assert!(bad(|request| request.summary.class = Some("A b".to_owned())).is_invalid());
     assert!(bad(|request| request.options = Some("x".repeat(MAX_OPTIONS + 1))).is_too_large());
+}
+
+/// Otherwise a recursive fetch would keep a file open for each of its requests.
+#[test]
+fn requests_do_not_wait_for_an_entry_that_cannot_be_named() {
+    let disk = SimDisk::new();
+    let options = options(Durability::Batch);
+    let spool = Spool::open_with(Arc::new(disk.clone()), Path::new("/spool"), &options).unwrap().0;
+    store(&spool, URL, b"old").unwrap();
+    spool.flush().unwrap();
+    disk.refuse_names(Some(Path::new("/spool/http")));
+    for number in 0..1_000 {
+        // Each call may write a batch.
+        let store_page = || store(&spool, URL, format!("{number}").as_bytes()).unwrap();
+        let request = outgoing(&format!("http://a/{number}"), RequestKind::Page);
+        store_page();
+        spool.queue().add_next(&request).unwrap();
+        store_page();
+        assert!(matches!(spool.queue().finish(&request).unwrap(), FinishOutcome::Gone));
+        assert!(disk.files(Path::new("/spool/tmp")).len() < 300, "after {number}");
+    }
+    assert!(!spool.failures().is_empty());
 }
 
 /// Each row has the waiting request, the new one, the outcome of adding it, and the resulting
