@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use crate::entry::place::Place;
 use crate::error::Error;
 use crate::fs::parallel::lock;
