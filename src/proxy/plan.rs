@@ -25,6 +25,7 @@ use crate::storage::store::StoredCopy;
 use crate::tier::{Others, TierDemand, TierFind};
 #[cfg(feature = "tier")]
 use wwwoffle_config::UrlParts;
+#[cfg(feature = "tier")]
 use wwwoffle_http::caching::conditional::Conditions;
 use wwwoffle_http::caching::noise::Nearness;
 
@@ -52,9 +53,7 @@ pub(super) async fn plan_request(
     // In every mode, only the spool has the response to a form.
     let mode = if ask.asked.form_answer { Mode::Offline } else { ask.start.mode };
     let mut found = choose::look_up(context, ask, client).await?;
-    // The catalogue knows only the fields that responses name in `Vary`.
-    let is_plain = vary_rules(&ask.start.config, &UrlParts::of(&ask.bare)).added.is_empty();
-    if client.is_some() && is_plain && found.own().is_none() && found.locked.is_none() {
+    if client.is_some() && found.own().is_none() && found.locked.is_none() {
         match pull_from_tier(context, ask, &found).await {
             TierAnswer::Nothing => {}
             #[cfg(feature = "tier")]
@@ -126,7 +125,9 @@ async fn pull_from_tier(
         && ask.form.is_none()
         && ask.asked.standing == StoragePolicy::Usual
         // The origin is asked in any case.
-        && !(ask.asked.reload && ask.start.mode == Mode::Online);
+        && !(ask.asked.reload && ask.start.mode == Mode::Online)
+        // The catalogue knows only the fields that responses name in `Vary`.
+        && vary_rules(&ask.start.config, &UrlParts::of(&ask.bare)).added.is_empty();
     if !may {
         return TierAnswer::Nothing;
     }
