@@ -255,6 +255,25 @@ fn rules_say_which_header_fields_and_bodies_count_offline() {
     }
     assert_eq!(ask("POST", "/timed", "X-Time: 9\r\n", r#"{"query":"a"}"#).1, "answer 2");
     assert_eq!(ask("POST", "/any", "", "anything").1, "answer 2");
+    // Each form of a web page counts, so that none of several is taken for another.
+    daemon.ok(&["online"]);
+    let form = |body: &str| {
+        let url = origin.url("/any");
+        let mut client = daemon.client();
+        client.send(format!(
+            "POST {url} HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            host(&url),
+            body.len()
+        ));
+        let got = client.receive("POST").whole();
+        daemon.settle();
+        (got.status, got.text())
+    };
+    let online = ["a=1", "a=2"].map(form);
+    assert_ne!(online[0], online[1]);
+    daemon.ok(&["offline"]);
+    assert_eq!(["a=1", "a=2"].map(form), online);
 }
 
 /// A program need not know the length of its body in advance.
